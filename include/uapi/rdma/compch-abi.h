@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: ((GPL-2.0 WITH Linux-syscall-note) OR BSD-2-Clause) */
+/*
+ * Completion channels for RDMA: the interface between ib_compch.ko and
+ * userspace, version 1.
+ *
+ * The module adds two object types to the ioctl interface of every uverbs
+ * device file (/dev/infiniband/uverbsN) of an extended device.  They are
+ * called through RDMA_VERBS_IOCTL with the driver_id of the device, which
+ * stands, with the version of this interface, in
+ *
+ *	/sys/class/infiniband/DEV/compch/driver_id
+ *	/sys/class/infiniband/DEV/compch/abi_version
+ *
+ * What every call has in common
+ * -----------------------------
+ *  EPROTONOSUPPORT  The device is not extended: the module is not loaded, or
+ *		     the device's ioctl tree was built before it was (the
+ *		     device must be registered anew), or an attribute marked
+ *		     UVERBS_ATTR_F_MANDATORY is unknown.
+ *  EINVAL	     A mandatory attribute is missing, an attribute is given
+ *		     twice or has the wrong length, a reserved field is not
+ *		     zero, a flag is unknown, driver_id is not that of the
+ *		     device, the context has not been opened (GET_CONTEXT), or
+ *		     a handle belongs to an object of another type.
+ *  ENOENT	     A handle is not one of the calling context: it never was,
+ *		     it is destroyed, or it belongs to another context.
+ *  EFAULT	     A buffer cannot be read or written; nothing has changed.
+ *  EIO		     The device of the calling context has been removed.
+ *  ENOMEM	     No memory; nothing has changed.
+ *
+ * A channel is named by its file descriptor, a plain s32 (a raw-fd attribute),
+ * so the channel may have been created by another context, on another device,
+ * or by another process, and the fd may have been passed by SCM_RIGHTS or
+ * inherited.
+ *  EBADF	     The fd is not open, or is not a channel of this module.
+ *
+ *
+ * Object COMPCH_OBJECT_CHANNEL
+ * ============================
+ * A file descriptor (O_CLOEXEC, O_RDWR) that delivers the completion events
+ * of the CQs associated with it.
+ *
+ * COMPCH_METHOD_CHANNEL_CREATE
+ *	CREATE_FD    (out, mandatory)  the new file descriptor
+ *	CREATE_FLAGS (in, optional)    enum compch_channel_flags
+ *  EMFILE, ENFILE   No file descriptor is left.
+ *
+ * COMPCH_METHOD_CHANNEL_DESTROY
+ *	DESTROY_FD   (in, mandatory)
+ *	Closes the channel for good: no CQ can be associated any more, and
+ *	every blocked reader returns EIO.  The fd itself stays open until it is
+ *	closed.  Against a concurrent ASSOC_CREATE or ASSOC_MOVE exactly one of
+ *	the two calls succeeds.
+ *  EBUSY	     A CQ is associated with the channel; nothing has changed.
+ *  EIO		     The channel is closed already.
+ *
+ * COMPCH_METHOD_CHANNEL_CANCEL
+ *	CANCEL_FD    (in, mandatory)
+ *	Makes exactly one read() return ECANCELED: one that is blocked, or, if
+ *	none is, the next one to come.  In the latter case poll() reports
+ *	EPOLLIN meanwhile.  Cancels add up.
+ *  EIO		     The channel is closed: no read() blocks on it anyhow.
+ *  EOVERFLOW	     2^32 - 1 cancels are pending.
+ *
+ * COMPCH_METHOD_CHANNEL_QUERY
+ *	QUERY_FD     (in, mandatory)
+ *	QUERY_RESP   (out, mandatory)  struct compch_channel_info
+ *	A closed channel can be queried.
+ *
+ * A channel is also closed when the context that created it goes away: its
+ * uverbs file is closed, or its device is removed.  A CQ of another context
+ * that is associated with it then can be moved to an open channel, its pending
+ * events with it.
+ *
+ * read(), readv(), preadv2(), io_uring
+ *	fill the buffer with an array of struct ib_uverbs_comp_event_desc
+ *	(<rdma/ib_user_verbs.h>, 8 bytes each), as many whole ones as are
+ *	queued and fit.  CQs are served in the order in which they became
+ *	ready, one event of each in turn.
+ *
+ *	queue	channel	read()				poll()
+ *	-----	-------	------				------
+ *	any, a cancel pending
+ *		open	ECANCELED, uses up the cancel	EPOLLIN
+ *	events	any	the events			EPOLLIN | EPOLLRDNORM
+ *	empty	closed	EIO				EPOLLERR
+ *	empty	open	EAGAIN, if O_NONBLOCK or
+ *			RWF_NOWAIT			0
+ *	empty	open	sleeps, exclusively; EINTR or
+ *			a restart on a signal		0
+ *
+ *  EINVAL	     The buffer is shorter than 8 bytes, whatever is queued.
+ *  EFAULT	     The buffer cannot be written.  The events stay queued and
+ *		     uncounted.  If its beginning can be written, the events
+ *		     that fit there are returned.
+ *
+ * An event is counted as reported, and must be acknowledged, exactly when it
+ * has been copied to the reader's buffer.  SIGIO is sent (F_SETOWN, O_ASYNC)
+ * where poll() starts or goes on to report EPOLLIN or EPOLLERR.  There is no
+ * write(), no llseek().
+ *
+ *
+ * Object COMPCH_OBJECT_ASSOC
+ * ==========================
+ * A handle (an IDR object) in the context of a CQ: the association of that CQ
+ * with a channel.  It is charged to the rdma cgroup as one HCA object.  A CQ
+ * cannot be destroyed (EBUSY) while it is associated.
+ *
+ * COMPCH_METHOD_ASSOC_CREATE
+ *	CREATE_HANDLE (out, mandatory)  the new handle
+ *	CREATE_CQ     (in, mandatory)   handle of a CQ of this context
+ *	CREATE_CHANNEL_FD (in, mandatory)
+ *	CREATE_COOKIE (in, optional)    u64 that read() returns as cq_handle
+ *			for this CQ; by default the CQ's user_handle
+ *	From now on the CQ's completion events go to the channel and no longer
+ *	to the stock channel that it may have been created with.
+ *  EBUSY	     The CQ is associated already.
+ *  EIO		     The channel is closed.
+ *
+ * COMPCH_METHOD_ASSOC_MOVE
+ *	MOVE_HANDLE  (in, mandatory)
+ *	MOVE_CHANNEL_FD (in, mandatory)
+ *	Moves the CQ to another channel, its pending events and its counters
+ *	with it.  Each event is read once, from one of the two channels.
+ *	Moving to the channel where the CQ is has no effect.
+ *  EIO		     The target is closed; the CQ stays where it was.
+ *
+ * COMPCH_METHOD_ASSOC_DESTROY
+ *	DESTROY_HANDLE (in, mandatory)
+ *	DESTROY_RESP (out, mandatory)  struct compch_assoc_destroy_resp
+ *	DESTROY_FLAGS (in, optional)   enum compch_assoc_destroy_flags
+ *	Afterwards no read() returns an event of the CQ; its events go to the
+ *	stock channel that it was created with, if any.
+ *  EBUSY	     With COMPCH_ASSOC_DESTROY_IF_UNUSED: a QP, an SRQ or
+ *		     anything else uses the CQ; nothing has changed.  Without
+ *		     it: another call with this handle is under way.
+ *
+ * COMPCH_METHOD_ASSOC_QUERY
+ *	QUERY_HANDLE (in, mandatory)
+ *	QUERY_RESP   (out, mandatory)  struct compch_assoc_info
+ *
+ * Output structures may grow: a longer buffer is filled up with zeros, a
+ * shorter one is accepted down to the last member of version 1.
+ */
+#ifndef _UAPI_RDMA_COMPCH_ABI_H
+#define _UAPI_RDMA_COMPCH_ABI_H
+
+#include <linux/types.h>
+#include <rdma/ib_user_ioctl_cmds.h>
+
+#define COMPCH_ABI_VERSION	1
+
+enum compch_objects {
+	COMPCH_OBJECT_ASSOC = (1U << UVERBS_ID_NS_SHIFT) + 10,
+	COMPCH_OBJECT_CHANNEL,
+};
+
+enum compch_channel_methods {
+	COMPCH_METHOD_CHANNEL_CREATE = (1U << UVERBS_ID_NS_SHIFT),
+	COMPCH_METHOD_CHANNEL_DESTROY,
+	COMPCH_METHOD_CHANNEL_CANCEL,
+	COMPCH_METHOD_CHANNEL_QUERY,
+};
+
+enum compch_channel_create_attrs {
+	COMPCH_ATTR_CHANNEL_CREATE_FD = (1U << UVERBS_ID_NS_SHIFT),
+	COMPCH_ATTR_CHANNEL_CREATE_FLAGS,
+};
+
+enum compch_channel_destroy_attrs {
+	COMPCH_ATTR_CHANNEL_DESTROY_FD = (1U << UVERBS_ID_NS_SHIFT),
+};
+
+enum compch_channel_cancel_attrs {
+	COMPCH_ATTR_CHANNEL_CANCEL_FD = (1U << UVERBS_ID_NS_SHIFT),
+};
+
+enum compch_channel_query_attrs {
+	COMPCH_ATTR_CHANNEL_QUERY_FD = (1U << UVERBS_ID_NS_SHIFT),
+	COMPCH_ATTR_CHANNEL_QUERY_RESP,
+};
+
+enum compch_assoc_methods {
+	COMPCH_METHOD_ASSOC_CREATE = (1U << UVERBS_ID_NS_SHIFT),
+	COMPCH_METHOD_ASSOC_MOVE,
+	COMPCH_METHOD_ASSOC_DESTROY,
+	COMPCH_METHOD_ASSOC_QUERY,
+};
+
+enum compch_assoc_create_attrs {
+	COMPCH_ATTR_ASSOC_CREATE_HANDLE = (1U << UVERBS_ID_NS_SHIFT),
+	COMPCH_ATTR_ASSOC_CREATE_CQ,
+	COMPCH_ATTR_ASSOC_CREATE_CHANNEL_FD,
+	COMPCH_ATTR_ASSOC_CREATE_COOKIE,
+};
+
+enum compch_assoc_move_attrs {
+	COMPCH_ATTR_ASSOC_MOVE_HANDLE = (1U << UVERBS_ID_NS_SHIFT),
+	COMPCH_ATTR_ASSOC_MOVE_CHANNEL_FD,
+};
+
+enum compch_assoc_destroy_attrs {
+	COMPCH_ATTR_ASSOC_DESTROY_HANDLE = (1U << UVERBS_ID_NS_SHIFT),
+	COMPCH_ATTR_ASSOC_DESTROY_RESP,
+	COMPCH_ATTR_ASSOC_DESTROY_FLAGS,
+};
+
+enum compch_assoc_query_attrs {
+	COMPCH_ATTR_ASSOC_QUERY_HANDLE = (1U << UVERBS_ID_NS_SHIFT),
+	COMPCH_ATTR_ASSOC_QUERY_RESP,
+};
+
+/* CHANNEL_CREATE_FLAGS */
+enum compch_channel_flags {
+	/* At most one event is queued for each CQ; further ones merge with it */
+	COMPCH_CHANNEL_COALESCE = 1 << 0,
+};
+
+/* ASSOC_DESTROY_FLAGS */
+enum compch_assoc_destroy_flags {
+	/* Refuse (EBUSY) while anything but the association uses the CQ */
+	COMPCH_ASSOC_DESTROY_IF_UNUSED = 1 << 0,
+};
+
+/* struct compch_channel_info.state */
+enum compch_channel_state {
+	COMPCH_CHANNEL_OPEN,
+	COMPCH_CHANNEL_CLOSED,
+};
+
+/**
+ * struct compch_channel_info - what CHANNEL_QUERY tells
+ * @flags:	the flags that the channel was created with
+ * @state:	enum compch_channel_state
+ * @associations: CQs associated with the channel
+ * @cancels:	cancels that no read() has used up yet
+ * @pending:	events queued, of all its CQs
+ * @reported:	events read from this channel since it was created
+ */
+struct compch_channel_info {
+	__u32 flags;
+	__u32 state;
+	__u32 associations;
+	__u32 cancels;
+	__aligned_u64 pending;
+	__aligned_u64 reported;
+};
+
+/**
+ * struct compch_assoc_info - what ASSOC_QUERY tells
+ * @cookie:	what read() returns for this CQ
+ * @pending:	events queued for this CQ
+ * @reported:	events of this CQ that have been read, on any channel
+ * @merged:	events that merged with a queued one (COALESCE)
+ */
+struct compch_assoc_info {
+	__aligned_u64 cookie;
+	__aligned_u64 pending;
+	__aligned_u64 reported;
+	__aligned_u64 merged;
+};
+
+/**
+ * struct compch_assoc_destroy_resp - the balance of a destroyed association
+ * @events_reported:	events of this CQ that have been read, on any channel:
+ *			as many acknowledgements are due
+ * @events_discarded:	events that were still queued and nobody will read
+ */
+struct compch_assoc_destroy_resp {
+	__aligned_u64 events_reported;
+	__aligned_u64 events_discarded;
+};
+
+#endif /* _UAPI_RDMA_COMPCH_ABI_H */
