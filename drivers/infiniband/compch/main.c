@@ -3,6 +3,28 @@
 
 #include <linux/module.h>
 
+#include "compch.h"
+
+static int __init compch_init(void)
+{
+	int ret;
+
+	ret = compch_assoc_init();
+	if (ret)
+		return ret;
+	compch_stats_init();
+	return 0;
+}
+
+static void __exit compch_exit(void)
+{
+	compch_stats_exit();
+	compch_assoc_exit();
+}
+
+module_init(compch_init);
+module_exit(compch_exit);
+
 MODULE_DESCRIPTION("Completion channels for RDMA");
 MODULE_AUTHOR("The compch developers");
 MODULE_LICENSE("Dual BSD/GPL");

@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The association object: it binds a CQ to a channel, and carries the CQ's
+ * completion events there.
+ *
+ * Only cq->comp_handler is replaced.  cq->cq_context is left alone: uverbs
+ * needs it when it frees the CQ, and drivers load the two fields one after the
+ * other.  The handler finds the association by the CQ's address.
+ */
+
+#include <linux/hash.h>
+#include <linux/mutex.h>
+#include <linux/rhashtable.h>
+#include <linux/slab.h>
+#include <rdma/ib_verbs.h>
+#include <rdma/uverbs_ioctl.h>
+#include <rdma/uverbs_std_types.h>
+
+#include "../../../include/uapi/rdma/compch-abi.h"
+#include "compch.h"
+
+#define UVERBS_MODULE_NAME compch
+#include <rdma/uverbs_named_ioctl.h>
+
+/**
+ * struct compch_assoc - the association of a CQ with a channel
+ * @source: the CQ's events
+ * @cq: the CQ
+ * @stock_handler: the CQ's own completion handler
+ * @node: in compch_assocs, by @cq
+ * @rcu: for the final free
+ */
+struct compch_assoc {
+	struct compch_source source;
+	struct ib_cq *cq;
+	ib_comp_handler stock_handler;
+	struct rhash_head node;
+	struct rcu_head rcu;
+};
+
+/**
+ * struct compch_assoc_uobject - what uverbs knows of an association
+ * @uobj: must be first; its object is the struct compch_assoc
+ * @balance: from the destruction of the object to the end of ASSOC DESTROY
+ */
+struct compch_assoc_uobject {
+	struct ib_uobject uobj;
+	struct compch_assoc_destroy_resp balance;
+};
+
+static u32 compch_cq_hash(const void *key, u32 len, u32 seed)
+{
+	return hash_long(*(const unsigned long *)key ^ seed, 32);
+}
+
+static const struct rhashtable_params compch_assoc_params = {
+	.key_len = sizeof_field(struct compch_assoc, cq),
+	.key_offset = offsetof(struct compch_assoc, cq),
+	.head_offset = offsetof(struct compch_assoc, node),
+	.hashfn = compch_cq_hash,
+	.automatic_shrinking = true,
+};
+
+static struct rhashtable compch_assocs;
+
+/* See compch.h. */
+static DEFINE_MUTEX(compch_assoc_mutex);
+
+/**
+ * compch_assoc_size() - Memory that an association takes.
+ *
+ * Return: bytes.
+ */
+size_t compch_assoc_size(void)
+{
+	return sizeof(struct compch_assoc);
+}
+
+/*
+ * The comp_handler of an associated CQ.
+ *
+ * No event falls between two chairs while an association comes or goes.  If
+ * there is none for the CQ, or it is dead, the CQ's handler is not this one any
+ * more and gets the event; if it is this one again, there is an association to
+ * be found:
+ *
+ *	here				ASSOC DESTROY, then ASSOC CREATE
+ *	----				--------------------------------
+ *					comp_handler = stock
+ *					source is dead, leaves the table
+ *	look up: none, or dead
+ *					new one enters the table
+ *					comp_handler = this one (release)
+ *	comp_handler (acquire)
+ *	  stock: call it
+ *	  this one: look up again, finds the new one
+ */
+static void compch_comp_handler(struct ib_cq *cq, void *cq_context)
+{
+	enum compch_fired fired = COMPCH_FIRED_DEAD;
+	ib_comp_handler handler = NULL;
+	struct compch_assoc *assoc;
+
+	rcu_read_lock();
+	for (;;) {
+		assoc = rhashtable_lookup(&compch_assocs, &cq,
+					  compch_assoc_params);
+		if (likely(assoc))
+			fired = compch_source_fire(&assoc->source);
+		if (likely(fired != COMPCH_FIRED_DEAD))
+			break;
+		/*
+		 * Pairs with the smp_store_release() in compch_assoc_publish()
+		 * and compch_assoc_unpublish().
+		 */
+		handler = smp_load_acquire(&cq->comp_handler);
+		if (handler != compch_comp_handler)
+			break;
+	}
+	rcu_read_unlock();
+
+	if (likely(fired == COMPCH_FIRED_QUEUED))
+		compch_stat_add(COMPCH_STAT_EVENTS, 1);
+	else if (fired == COMPCH_FIRED_MERGED)
+		compch_stat_add(COMPCH_STAT_MERGED, 1);
+	else if (handler)
+		handler(cq, cq_context);
+}
+
+/* Associates the CQ; the caller keeps it from being destroyed meanwhile. */
+static int compch_assoc_publish(struct compch_assoc *assoc,
+				struct compch_channel *channel)
+{
+	struct ib_cq *cq = assoc->cq;
+	int ret;
+
+	mutex_lock(&compch_assoc_mutex);
+	ret = rhashtable_lookup_insert_fast(&compch_assocs, &assoc->node,
+					    compch_assoc_params);
+	if (ret) {
+		if (ret == -EEXIST)
+			ret = -EBUSY;
+		goto unlock;
+	}
+	ret = compch_source_attach(&assoc->source, &channel->queue);
+	if (ret)
+		goto remove;
+
+	atomic_inc(&cq->usecnt);
+	assoc->stock_handler = cq->comp_handler;
+	/* Pairs with the smp_load_acquire() in compch_comp_handler(). */
+	smp_store_release(&cq->comp_handler, compch_comp_handler);
+	mutex_unlock(&compch_assoc_mutex);
+	return 0;
+
+remove:
+	rhashtable_remove_fast(&compch_assocs, &assoc->node,
+			       compch_assoc_params);
+unlock:
+	mutex_unlock(&compch_assoc_mutex);
+	return ret;
+}
+
+/*
+ * Undoes compch_assoc_publish().  The reference on the channel where the CQ is
+ * by now goes to the caller.
+ */
+static struct compch_channel *
+compch_assoc_unpublish(struct compch_assoc *assoc,
+		       struct compch_assoc_destroy_resp *balance)
+{
+	struct compch_queue *queue;
+	struct ib_cq *cq = assoc->cq;
+	u64 reported, discarded;
+
+	/* Pairs with the smp_load_acquire() in compch_comp_handler(). */
+	smp_store_release(&cq->comp_handler, assoc->stock_handler);
+	queue = compch_source_detach(&assoc->source, &reported, &discarded);
+	rhashtable_remove_fast(&compch_assocs, &assoc->node,
+			       compch_assoc_params);
+	/* Now the CQ may go. */
+	atomic_dec(&cq->usecnt);
+
+	compch_stat_add(COMPCH_STAT_DISCARDED, discarded);
+	balance->events_reported = reported;
+	balance->events_discarded = discarded;
+	return compch_channel_of(queue);
+}
+
+/* Whatever makes ASSOC DESTROY fail must be found before anything is undone. */
+static int compch_assoc_may_destroy(struct compch_assoc *assoc,
+				    struct uverbs_attr_bundle *attrs)
+{
+	const struct compch_assoc_destroy_resp balance = {};
+	u32 flags;
+	int ret;
+
+	ret = uverbs_get_flags32(&flags, attrs,
+				 COMPCH_ATTR_ASSOC_DESTROY_FLAGS,
+				 COMPCH_ASSOC_DESTROY_IF_UNUSED);
+	if (ret)
+		return ret;
+	if ((flags & COMPCH_ASSOC_DESTROY_IF_UNUSED) &&
+	    atomic_read(&assoc->cq->usecnt) > 1)
+		return -EBUSY;
+	return uverbs_copy_to_struct_or_zero(attrs,
+					     COMPCH_ATTR_ASSOC_DESTROY_RESP,
+					     &balance, sizeof(balance));
+}
+
+static int compch_assoc_destroy_uobj(struct ib_uobject *uobj,
+				     enum rdma_remove_reason why,
+				     struct uverbs_attr_bundle *attrs)
+{
+	struct compch_assoc_uobject *auobj =
+		container_of(uobj, struct compch_assoc_uobject, uobj);
+	struct compch_assoc *assoc = uobj->object;
+	struct compch_channel *channel;
+	int ret;
+
+	/* In all other cases @attrs has no attributes. */
+	if (why == RDMA_REMOVE_DESTROY) {
+		ret = compch_assoc_may_destroy(assoc, attrs);
+		if (ret)
+			return ret;
+	}
+
+	channel = compch_assoc_unpublish(assoc, &auobj->balance);
+	compch_channel_put(channel);
+	compch_live_dec(COMPCH_LIVE_ASSOCS);
+	kfree_rcu(assoc, rcu);
+	return 0;
+}
+
+static int UVERBS_HANDLER(COMPCH_METHOD_ASSOC_CREATE)(
+	struct uverbs_attr_bundle *attrs)
+{
+	struct ib_uobject *uobj =
+		uverbs_attr_get_uobject(attrs, COMPCH_ATTR_ASSOC_CREATE_HANDLE);
+	struct ib_uobject *cq_uobj =
+		uverbs_attr_get_uobject(attrs, COMPCH_ATTR_ASSOC_CREATE_CQ);
+	u64 cookie = cq_uobj->user_handle;
+	struct compch_channel *channel;
+	struct compch_assoc *assoc;
+	int ret;
+
+	ret = uverbs_copy_from(&cookie, attrs, COMPCH_ATTR_ASSOC_CREATE_COOKIE);
+	if (IS_UVERBS_COPY_ERR(ret))
+		return ret;
+
+	channel = compch_channel_get_by_attr(attrs,
+					     COMPCH_ATTR_ASSOC_CREATE_CHANNEL_FD);
+	if (IS_ERR(channel))
+		return PTR_ERR(channel);
+
+	assoc = kzalloc(sizeof(*assoc), GFP_KERNEL_ACCOUNT);
+	if (!assoc) {
+		ret = -ENOMEM;
+		goto put_channel;
+	}
+	compch_source_init(&assoc->source, cookie);
+	assoc->cq = cq_uobj->object;
+
+	ret = compch_assoc_publish(assoc, channel);
+	if (ret)
+		goto free_assoc;
+
+	/* The association keeps the reference on the channel. */
+	compch_live_inc(COMPCH_LIVE_ASSOCS);
+	uobj->object = assoc;
+	uverbs_finalize_uobj_create(attrs, COMPCH_ATTR_ASSOC_CREATE_HANDLE);
+	return 0;
+
+free_assoc:
+	/* It may have been in the table for a moment. */
+	kfree_rcu(assoc, rcu);
+put_channel:
+	compch_channel_put(channel);
+	return ret;
+}
+
+static int UVERBS_HANDLER(COMPCH_METHOD_ASSOC_MOVE)(
+	struct uverbs_attr_bundle *attrs)
+{
+	struct compch_assoc *assoc =
+		uverbs_attr_get_obj(attrs, COMPCH_ATTR_ASSOC_MOVE_HANDLE);
+	struct compch_channel *channel;
+	struct compch_queue *from;
+
+	channel = compch_channel_get_by_attr(attrs,
+					     COMPCH_ATTR_ASSOC_MOVE_CHANNEL_FD);
+	if (IS_ERR(channel))
+		return PTR_ERR(channel);
+
+	/* The lock of the uobject keeps ASSOC DESTROY away. */
+	from = compch_source_move(&assoc->source, &channel->queue);
+	if (IS_ERR(from)) {
+		compch_channel_put(channel);
+		return PTR_ERR(from);
+	}
+	/* The association has the new reference, this is its old one. */
+	compch_channel_put(compch_channel_of(from));
+	return 0;
+}
+
+static int UVERBS_HANDLER(COMPCH_METHOD_ASSOC_DESTROY)(
+	struct uverbs_attr_bundle *attrs)
+{
+	struct ib_uobject *uobj =
+		uverbs_attr_get_uobject(attrs,
+					COMPCH_ATTR_ASSOC_DESTROY_HANDLE);
+	struct compch_assoc_uobject *auobj =
+		container_of(uobj, struct compch_assoc_uobject, uobj);
+
+	/* compch_assoc_destroy_uobj() has run. */
+	return uverbs_copy_to_struct_or_zero(attrs,
+					     COMPCH_ATTR_ASSOC_DESTROY_RESP,
+					     &auobj->balance,
+					     sizeof(auobj->balance));
+}
+
+static int UVERBS_HANDLER(COMPCH_METHOD_ASSOC_QUERY)(
+	struct uverbs_attr_bundle *attrs)
+{
+	struct compch_assoc *assoc =
+		uverbs_attr_get_obj(attrs, COMPCH_ATTR_ASSOC_QUERY_HANDLE);
+	struct compch_assoc_info info = {};
+	struct compch_source_state state;
+
+	compch_source_query(&assoc->source, &state);
+	info.cookie = state.cookie;
+	info.pending = state.pending;
+	info.reported = state.reported;
+	info.merged = state.merged;
+
+	return uverbs_copy_to_struct_or_zero(attrs,
+					     COMPCH_ATTR_ASSOC_QUERY_RESP,
+					     &info, sizeof(info));
+}
+
+DECLARE_UVERBS_NAMED_METHOD(
+	COMPCH_METHOD_ASSOC_CREATE,
+	UVERBS_ATTR_IDR(COMPCH_ATTR_ASSOC_CREATE_HANDLE,
+			COMPCH_OBJECT_ASSOC,
+			UVERBS_ACCESS_NEW,
+			UA_MANDATORY),
+	UVERBS_ATTR_IDR(COMPCH_ATTR_ASSOC_CREATE_CQ,
+			UVERBS_OBJECT_CQ,
+			UVERBS_ACCESS_READ,
+			UA_MANDATORY),
+	UVERBS_ATTR_RAW_FD(COMPCH_ATTR_ASSOC_CREATE_CHANNEL_FD,
+			   UA_MANDATORY),
+	UVERBS_ATTR_PTR_IN(COMPCH_ATTR_ASSOC_CREATE_COOKIE,
+			   UVERBS_ATTR_TYPE(u64),
+			   UA_OPTIONAL));
+
+DECLARE_UVERBS_NAMED_METHOD(
+	COMPCH_METHOD_ASSOC_MOVE,
+	UVERBS_ATTR_IDR(COMPCH_ATTR_ASSOC_MOVE_HANDLE,
+			COMPCH_OBJECT_ASSOC,
+			UVERBS_ACCESS_READ,
+			UA_MANDATORY),
+	UVERBS_ATTR_RAW_FD(COMPCH_ATTR_ASSOC_MOVE_CHANNEL_FD,
+			   UA_MANDATORY));
+
+DECLARE_UVERBS_NAMED_METHOD(
+	COMPCH_METHOD_ASSOC_DESTROY,
+	UVERBS_ATTR_IDR(COMPCH_ATTR_ASSOC_DESTROY_HANDLE,
+			COMPCH_OBJECT_ASSOC,
+			UVERBS_ACCESS_DESTROY,
+			UA_MANDATORY),
+	UVERBS_ATTR_PTR_OUT(COMPCH_ATTR_ASSOC_DESTROY_RESP,
+			    UVERBS_ATTR_STRUCT(struct compch_assoc_destroy_resp,
+					       events_discarded),
+			    UA_MANDATORY),
+	UVERBS_ATTR_FLAGS_IN(COMPCH_ATTR_ASSOC_DESTROY_FLAGS,
+			     enum compch_assoc_destroy_flags));
+
+DECLARE_UVERBS_NAMED_METHOD(
+	COMPCH_METHOD_ASSOC_QUERY,
+	UVERBS_ATTR_IDR(COMPCH_ATTR_ASSOC_QUERY_HANDLE,
+			COMPCH_OBJECT_ASSOC,
+			UVERBS_ACCESS_READ,
+			UA_MANDATORY),
+	UVERBS_ATTR_PTR_OUT(COMPCH_ATTR_ASSOC_QUERY_RESP,
+			    UVERBS_ATTR_STRUCT(struct compch_assoc_info,
+					       merged),
+			    UA_MANDATORY));
+
+DECLARE_UVERBS_NAMED_OBJECT(
+	COMPCH_OBJECT_ASSOC,
+	UVERBS_TYPE_ALLOC_IDR_SZ(sizeof(struct compch_assoc_uobject),
+				 compch_assoc_destroy_uobj),
+	&UVERBS_METHOD(COMPCH_METHOD_ASSOC_CREATE),
+	&UVERBS_METHOD(COMPCH_METHOD_ASSOC_MOVE),
+	&UVERBS_METHOD(COMPCH_METHOD_ASSOC_DESTROY),
+	&UVERBS_METHOD(COMPCH_METHOD_ASSOC_QUERY));
+
+const struct uapi_definition compch_assoc_defs[] = {
+	UAPI_DEF_CHAIN_OBJ_TREE_NAMED(COMPCH_OBJECT_ASSOC),
+	{}
+};
+
+/**
+ * compch_assoc_init() - Make the table of associations.
+ *
+ * Return: 0 or a negative errno.
+ */
+int compch_assoc_init(void)
+{
+	return rhashtable_init(&compch_assocs, &compch_assoc_params);
+}
+
+/** compch_assoc_exit() - Undo compch_assoc_init(). */
+void compch_assoc_exit(void)
+{
+	rhashtable_destroy(&compch_assocs);
+}

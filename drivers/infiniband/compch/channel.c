@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The channel object: a file descriptor that delivers completion events.
+ *
+ * uverbs gives an FD object's file to the module for the time between its
+ * creation and its release, but frees the uobject itself, and destroys it
+ * early when its context or its device goes away.  A channel must outlive
+ * that: its file may still be open, with events to read, and CQs of other
+ * contexts may be associated with it.  So the channel is memory of its own,
+ * and the file holds a reference on it.
+ */
+
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+#include <linux/uio.h>
+#include <rdma/ib_user_verbs.h>
+#include <rdma/ib_verbs.h>
+#include <rdma/uverbs_ioctl.h>
+#include <rdma/uverbs_std_types.h>
+
+#include "../../../include/uapi/rdma/compch-abi.h"
+#include "compch.h"
+
+#define UVERBS_MODULE_NAME compch
+#include <rdma/uverbs_named_ioctl.h>
+
+static_assert(sizeof(struct ib_uverbs_comp_event_desc) == sizeof(u64));
+static_assert(COMPCH_CHANNEL_COALESCE == COMPCH_QUEUE_COALESCE);
+
+/**
+ * struct compch_channel_uobject - what uverbs knows of a channel
+ * @uobj: must be first
+ * @channel: set by CHANNEL CREATE and valid as long as the file is
+ */
+struct compch_channel_uobject {
+	struct ib_uobject uobj;
+	struct compch_channel *channel;
+};
+
+static const struct file_operations compch_channel_fops;
+
+static struct compch_channel *compch_channel_of_file(struct file *file)
+{
+	return container_of((struct ib_uobject *)file->private_data,
+			    struct compch_channel_uobject, uobj)->channel;
+}
+
+static struct compch_channel *compch_channel_alloc(u32 flags)
+{
+	struct compch_channel *channel;
+
+	channel = kzalloc(sizeof(*channel), GFP_KERNEL_ACCOUNT);
+	if (!channel)
+		return NULL;
+	compch_queue_init(&channel->queue, flags);
+	refcount_set(&channel->ref, 1);
+	compch_live_inc(COMPCH_LIVE_CHANNELS);
+
+	return channel;
+}
+
+/**
+ * compch_channel_put() - Drop a reference on a channel.
+ * @channel: the channel
+ *
+ * A completion handler may still look at its lock: see compch_source_lock().
+ */
+void compch_channel_put(struct compch_channel *channel)
+{
+	if (!refcount_dec_and_test(&channel->ref))
+		return;
+	compch_live_dec(COMPCH_LIVE_CHANNELS);
+	kfree_rcu(channel, rcu);
+}
+
+static struct compch_channel *compch_channel_get_by_fd(int fd)
+{
+	struct compch_channel *channel;
+	struct file *file;
+
+	file = fget(fd);
+	if (!file)
+		return ERR_PTR(-EBADF);
+	if (file->f_op != &compch_channel_fops) {
+		fput(file);
+		return ERR_PTR(-EBADF);
+	}
+	channel = compch_channel_of_file(file);
+	refcount_inc(&channel->ref);
+	fput(file);
+
+	return channel;
+}
+
+/**
+ * compch_channel_get_by_attr() - Find the channel that an attribute names.
+ * @attrs: the attributes of a call
+ * @id: a raw-fd attribute
+ *
+ * The channel may belong to any context of any device, or to another process.
+ *
+ * Return: the channel, with a reference, or an ERR_PTR: -EBADF if the fd is
+ * not one of a channel.
+ */
+struct compch_channel *
+compch_channel_get_by_attr(const struct uverbs_attr_bundle *attrs, u16 id)
+{
+	int fd;
+	int ret;
+
+	ret = uverbs_get_raw_fd(&fd, attrs, id);
+	if (ret)
+		return ERR_PTR(ret);
+	return compch_channel_get_by_fd(fd);
+}
+
+static ssize_t compch_channel_read_iter(struct kiocb *iocb, struct iov_iter *to)
+{
+	struct compch_channel *channel = compch_channel_of_file(iocb->ki_filp);
+	bool nonblock = (iocb->ki_flags & IOCB_NOWAIT) ||
+			(iocb->ki_filp->f_flags & O_NONBLOCK);
+	ssize_t ret;
+
+	ret = compch_queue_read(&channel->queue, to, nonblock);
+	if (ret > 0)
+		compch_stat_add(COMPCH_STAT_REPORTED, ret / sizeof(u64));
+	return ret;
+}
+
+static __poll_t compch_channel_poll(struct file *file, poll_table *wait)
+{
+	struct compch_channel *channel = compch_channel_of_file(file);
+
+	return compch_queue_poll(&channel->queue, file, wait);
+}
+
+static int compch_channel_fasync(int fd, struct file *file, int on)
+{
+	struct compch_channel *channel = compch_channel_of_file(file);
+
+	return fasync_helper(fd, file, on, &channel->queue.fasync);
+}
+
+static void compch_channel_show_fdinfo(struct seq_file *m, struct file *file)
+{
+	struct compch_channel *channel = compch_channel_of_file(file);
+	struct compch_queue_state state;
+
+	compch_queue_query(&channel->queue, &state);
+	seq_printf(m, "compch-state:\t%s\n", state.closed ? "closed" : "open");
+	seq_printf(m, "compch-flags:\t%x\n", state.flags);
+	seq_printf(m, "compch-associations:\t%u\n", state.nr_sources);
+	seq_printf(m, "compch-pending:\t%llu\n", state.pending);
+	seq_printf(m, "compch-reported:\t%llu\n", state.reported);
+	seq_printf(m, "compch-cancels:\t%u\n", state.cancels);
+}
+
+static int compch_channel_release(struct inode *inode, struct file *file)
+{
+	struct compch_channel *channel = compch_channel_of_file(file);
+	int ret;
+
+	/* Frees the uobject. */
+	ret = uverbs_uobject_fd_release(inode, file);
+	compch_channel_put(channel);
+	return ret;
+}
+
+#define COMPCH_CHANNEL_FOPS(_release)				\
+	{							\
+		.owner = THIS_MODULE,				\
+		.read_iter = compch_channel_read_iter,		\
+		.poll = compch_channel_poll,			\
+		.fasync = compch_channel_fasync,		\
+		.show_fdinfo = compch_channel_show_fdinfo,	\
+		.release = _release,				\
+	}
+
+/*
+ * What the file is created with: uverbs insists on its own release method.
+ * Nobody can have the file open with it, for CHANNEL CREATE either fails or
+ * sets compch_channel_fops before the fd is installed.
+ */
+static const struct file_operations compch_channel_new_fops =
+	COMPCH_CHANNEL_FOPS(uverbs_uobject_fd_release);
+
+static const struct file_operations compch_channel_fops =
+	COMPCH_CHANNEL_FOPS(compch_channel_release);
+
+/*
+ * The file is released, or the context that created the channel goes away.
+ * In the latter case the file is still open, and queued events of other
+ * contexts' CQs can still be read.
+ */
+static void compch_channel_destroy_uobj(struct ib_uobject *uobj,
+					enum rdma_remove_reason why)
+{
+	struct compch_channel_uobject *cuobj =
+		container_of(uobj, struct compch_channel_uobject, uobj);
+
+	compch_queue_close(&cuobj->channel->queue, true);
+}
+
+static int UVERBS_HANDLER(COMPCH_METHOD_CHANNEL_CREATE)(
+	struct uverbs_attr_bundle *attrs)
+{
+	struct ib_uobject *uobj =
+		uverbs_attr_get_uobject(attrs, COMPCH_ATTR_CHANNEL_CREATE_FD);
+	struct compch_channel_uobject *cuobj =
+		container_of(uobj, struct compch_channel_uobject, uobj);
+	struct file *file = uobj->object;
+	u32 flags;
+	int ret;
+
+	ret = uverbs_get_flags32(&flags, attrs,
+				 COMPCH_ATTR_CHANNEL_CREATE_FLAGS,
+				 COMPCH_CHANNEL_COALESCE);
+	if (ret)
+		return ret;
+
+	cuobj->channel = compch_channel_alloc(flags);
+	if (!cuobj->channel)
+		return -ENOMEM;
+
+	/*
+	 * Nothing can fail any more.  The file gives the reference back with
+	 * compch_channel_release().
+	 */
+	file->f_mode |= FMODE_NOWAIT;
+	file->f_op = &compch_channel_fops;
+	return 0;
+}
+
+static int UVERBS_HANDLER(COMPCH_METHOD_CHANNEL_DESTROY)(
+	struct uverbs_attr_bundle *attrs)
+{
+	struct compch_channel *channel;
+	int ret;
+
+	channel = compch_channel_get_by_attr(attrs,
+					     COMPCH_ATTR_CHANNEL_DESTROY_FD);
+	if (IS_ERR(channel))
+		return PTR_ERR(channel);
+
+	ret = compch_queue_close(&channel->queue, false);
+	compch_channel_put(channel);
+	return ret;
+}
+
+static int UVERBS_HANDLER(COMPCH_METHOD_CHANNEL_CANCEL)(
+	struct uverbs_attr_bundle *attrs)
+{
+	struct compch_channel *channel;
+	int ret;
+
+	channel = compch_channel_get_by_attr(attrs,
+					     COMPCH_ATTR_CHANNEL_CANCEL_FD);
+	if (IS_ERR(channel))
+		return PTR_ERR(channel);
+
+	ret = compch_queue_cancel(&channel->queue);
+	compch_channel_put(channel);
+	return ret;
+}
+
+static int UVERBS_HANDLER(COMPCH_METHOD_CHANNEL_QUERY)(
+	struct uverbs_attr_bundle *attrs)
+{
+	struct compch_channel_info info = {};
+	struct compch_queue_state state;
+	struct compch_channel *channel;
+
+	channel = compch_channel_get_by_attr(attrs,
+					     COMPCH_ATTR_CHANNEL_QUERY_FD);
+	if (IS_ERR(channel))
+		return PTR_ERR(channel);
+
+	compch_queue_query(&channel->queue, &state);
+	compch_channel_put(channel);
+
+	info.flags = state.flags;
+	info.state = state.closed ? COMPCH_CHANNEL_CLOSED : COMPCH_CHANNEL_OPEN;
+	info.associations = state.nr_sources;
+	info.cancels = state.cancels;
+	info.pending = state.pending;
+	info.reported = state.reported;
+
+	return uverbs_copy_to_struct_or_zero(attrs,
+					     COMPCH_ATTR_CHANNEL_QUERY_RESP,
+					     &info, sizeof(info));
+}
+
+DECLARE_UVERBS_NAMED_METHOD(
+	COMPCH_METHOD_CHANNEL_CREATE,
+	UVERBS_ATTR_FD(COMPCH_ATTR_CHANNEL_CREATE_FD,
+		       COMPCH_OBJECT_CHANNEL,
+		       UVERBS_ACCESS_NEW,
+		       UA_MANDATORY),
+	UVERBS_ATTR_FLAGS_IN(COMPCH_ATTR_CHANNEL_CREATE_FLAGS,
+			     enum compch_channel_flags));
+
+DECLARE_UVERBS_NAMED_METHOD(
+	COMPCH_METHOD_CHANNEL_DESTROY,
+	UVERBS_ATTR_RAW_FD(COMPCH_ATTR_CHANNEL_DESTROY_FD,
+			   UA_MANDATORY));
+
+DECLARE_UVERBS_NAMED_METHOD(
+	COMPCH_METHOD_CHANNEL_CANCEL,
+	UVERBS_ATTR_RAW_FD(COMPCH_ATTR_CHANNEL_CANCEL_FD,
+			   UA_MANDATORY));
+
+DECLARE_UVERBS_NAMED_METHOD(
+	COMPCH_METHOD_CHANNEL_QUERY,
+	UVERBS_ATTR_RAW_FD(COMPCH_ATTR_CHANNEL_QUERY_FD,
+			   UA_MANDATORY),
+	UVERBS_ATTR_PTR_OUT(COMPCH_ATTR_CHANNEL_QUERY_RESP,
+			    UVERBS_ATTR_STRUCT(struct compch_channel_info,
+					       reported),
+			    UA_MANDATORY));
+
+DECLARE_UVERBS_NAMED_OBJECT(
+	COMPCH_OBJECT_CHANNEL,
+	UVERBS_TYPE_ALLOC_FD(sizeof(struct compch_channel_uobject),
+			     compch_channel_destroy_uobj,
+			     &compch_channel_new_fops,
+			     "[compch]",
+			     O_RDWR),
+	&UVERBS_METHOD(COMPCH_METHOD_CHANNEL_CREATE),
+	&UVERBS_METHOD(COMPCH_METHOD_CHANNEL_DESTROY),
+	&UVERBS_METHOD(COMPCH_METHOD_CHANNEL_CANCEL),
+	&UVERBS_METHOD(COMPCH_METHOD_CHANNEL_QUERY));
+
+const struct uapi_definition compch_channel_defs[] = {
+	UAPI_DEF_CHAIN_OBJ_TREE_NAMED(COMPCH_OBJECT_CHANNEL),
+	{}
+};

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Private to the module.
+ *
+ * Who holds what
+ * --------------
+ *  - An extended device holds the module, from add_dev to remove_dev.  Its
+ *    ioctl tree, and the comp_handler of its associated CQs, point into the
+ *    module's text.
+ *  - A channel's file holds the module (fops owner), and one reference on the
+ *    channel from CHANNEL CREATE to the file's release.
+ *  - An association holds one reference on the channel that it is attached to,
+ *    and counts in cq->usecnt, so that its CQ cannot be destroyed.
+ *  - A channel is freed, by RCU, with its last reference.  An association is
+ *    freed by RCU when its uobject is destroyed: newest objects go first, so
+ *    always before its CQ.
+ *  - The completion handler holds nothing.  It runs on a CQ that its driver
+ *    keeps alive meanwhile, and finds the association, and through it the
+ *    queue, under RCU.
+ *
+ * Locks, from the outside in
+ * --------------------------
+ *  1. uverbs' own: hw_destroy_rwsem, the lock of a uobject.
+ *  2. compch_assoc_mutex: makes "the CQ is not associated yet" and "the channel
+ *     is open" one step for ASSOC CREATE.
+ *  3. The locks of queues: see queue.h.
+ *  The class mutex of the infiniband class covers all of device.c.
+ */
+#ifndef _COMPCH_H
+#define _COMPCH_H
+
+#include <linux/err.h>
+#include <linux/container_of.h>
+#include <linux/rcupdate.h>
+#include <linux/refcount.h>
+#include <linux/types.h>
+#include <rdma/uverbs_ioctl.h>
+
+#include "queue.h"
+#include "stats.h"
+
+/**
+ * struct compch_channel - a completion channel
+ * @queue: its events
+ * @ref: the file and every association hold one
+ * @rcu: for the final free
+ */
+struct compch_channel {
+	struct compch_queue queue;
+	refcount_t ref;
+	struct rcu_head rcu;
+};
+
+extern const struct uapi_definition compch_channel_defs[];
+extern const struct uapi_definition compch_assoc_defs[];
+
+struct compch_channel *
+compch_channel_get_by_attr(const struct uverbs_attr_bundle *attrs, u16 id);
+void compch_channel_put(struct compch_channel *channel);
+
+int compch_assoc_init(void);
+void compch_assoc_exit(void);
+size_t compch_assoc_size(void);
+
+static inline struct compch_channel *
+compch_channel_of(struct compch_queue *queue)
+{
+	return container_of(queue, struct compch_channel, queue);
+}
+
+#endif /* _COMPCH_H */
