@@ -62,6 +62,9 @@ int compch_assoc_init(void);
 void compch_assoc_exit(void);
 size_t compch_assoc_size(void);
 
+int compch_device_init(void);
+void compch_device_exit(void);
+
 static inline struct compch_channel *
 compch_channel_of(struct compch_queue *queue)
 {

@@ -13,11 +13,22 @@ static int __init compch_init(void)
 	if (ret)
 		return ret;
 	compch_stats_init();
+
+	/* Last: from now on the module is in use. */
+	ret = compch_device_init();
+	if (ret)
+		goto exit_stats;
 	return 0;
+
+exit_stats:
+	compch_stats_exit();
+	compch_assoc_exit();
+	return ret;
 }
 
 static void __exit compch_exit(void)
 {
+	compch_device_exit();
 	compch_stats_exit();
 	compch_assoc_exit();
 }
