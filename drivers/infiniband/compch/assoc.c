@@ -8,9 +8,6 @@
  * other.  The handler finds the association by the CQ's address.
  */
 
-#include <linux/hash.h>
-#include <linux/mutex.h>
-#include <linux/rhashtable.h>
 #include <linux/slab.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/uverbs_ioctl.h>
@@ -18,6 +15,7 @@
 
 #include "../../../include/uapi/rdma/compch-abi.h"
 #include "compch.h"
+#include "table.h"
 
 #define UVERBS_MODULE_NAME compch
 #include <rdma/uverbs_named_ioctl.h>
@@ -25,16 +23,16 @@
 /**
  * struct compch_assoc - the association of a CQ with a channel
  * @source: the CQ's events
+ * @entry: in compch_assocs, by the CQ's address
  * @cq: the CQ
  * @stock_handler: the CQ's own completion handler
- * @node: in compch_assocs, by @cq
  * @rcu: for the final free
  */
 struct compch_assoc {
 	struct compch_source source;
+	struct compch_table_entry entry;
 	struct ib_cq *cq;
 	ib_comp_handler stock_handler;
-	struct rhash_head node;
 	struct rcu_head rcu;
 };
 
@@ -48,23 +46,8 @@ struct compch_assoc_uobject {
 	struct compch_assoc_destroy_resp balance;
 };
 
-static u32 compch_cq_hash(const void *key, u32 len, u32 seed)
-{
-	return hash_long(*(const unsigned long *)key ^ seed, 32);
-}
-
-static const struct rhashtable_params compch_assoc_params = {
-	.key_len = sizeof_field(struct compch_assoc, cq),
-	.key_offset = offsetof(struct compch_assoc, cq),
-	.head_offset = offsetof(struct compch_assoc, node),
-	.hashfn = compch_cq_hash,
-	.automatic_shrinking = true,
-};
-
-static struct rhashtable compch_assocs;
-
-/* See compch.h. */
-static DEFINE_MUTEX(compch_assoc_mutex);
+/* Its lock: see compch.h. */
+static struct compch_table compch_assocs;
 
 /**
  * compch_assoc_size() - Memory that an association takes.
@@ -76,13 +59,21 @@ size_t compch_assoc_size(void)
 	return sizeof(struct compch_assoc);
 }
 
+static enum compch_fired compch_assoc_fire(struct compch_table_entry *entry)
+{
+	struct compch_assoc *assoc =
+		container_of(entry, struct compch_assoc, entry);
+
+	return compch_source_fire(&assoc->source);
+}
+
 /*
  * The comp_handler of an associated CQ.
  *
  * No event falls between two chairs while an association comes or goes.  If
- * there is none for the CQ, or it is dead, the CQ's handler is not this one any
- * more and gets the event; if it is this one again, there is an association to
- * be found:
+ * there is none for the CQ, or it is dead or not attached yet, the CQ's handler
+ * is not this one any more and gets the event; if it is this one again, there
+ * is an association to be found:
  *
  *	here				ASSOC DESTROY, then ASSOC CREATE
  *	----				--------------------------------
@@ -99,14 +90,13 @@ static void compch_comp_handler(struct ib_cq *cq, void *cq_context)
 {
 	enum compch_fired fired = COMPCH_FIRED_DEAD;
 	ib_comp_handler handler = NULL;
-	struct compch_assoc *assoc;
+	struct compch_table_entry *entry;
 
 	rcu_read_lock();
 	for (;;) {
-		assoc = rhashtable_lookup(&compch_assocs, &cq,
-					  compch_assoc_params);
-		if (likely(assoc))
-			fired = compch_source_fire(&assoc->source);
+		entry = compch_table_lookup(&compch_assocs, cq);
+		if (likely(entry))
+			fired = compch_assoc_fire(entry);
 		if (likely(fired != COMPCH_FIRED_DEAD))
 			break;
 		/*
@@ -134,14 +124,13 @@ static int compch_assoc_publish(struct compch_assoc *assoc,
 	struct ib_cq *cq = assoc->cq;
 	int ret;
 
-	mutex_lock(&compch_assoc_mutex);
-	ret = rhashtable_lookup_insert_fast(&compch_assocs, &assoc->node,
-					    compch_assoc_params);
+	mutex_lock(&compch_assocs.lock);
+	ret = compch_table_insert(&compch_assocs, &assoc->entry);
 	if (ret) {
-		if (ret == -EEXIST)
-			ret = -EBUSY;
+		ret = -EBUSY;
 		goto unlock;
 	}
+	/* A handler that was called for an association before may find it. */
 	ret = compch_source_attach(&assoc->source, &channel->queue);
 	if (ret)
 		goto remove;
@@ -150,14 +139,13 @@ static int compch_assoc_publish(struct compch_assoc *assoc,
 	assoc->stock_handler = cq->comp_handler;
 	/* Pairs with the smp_load_acquire() in compch_comp_handler(). */
 	smp_store_release(&cq->comp_handler, compch_comp_handler);
-	mutex_unlock(&compch_assoc_mutex);
+	mutex_unlock(&compch_assocs.lock);
 	return 0;
 
 remove:
-	rhashtable_remove_fast(&compch_assocs, &assoc->node,
-			       compch_assoc_params);
+	compch_table_remove(&compch_assocs, &assoc->entry);
 unlock:
-	mutex_unlock(&compch_assoc_mutex);
+	mutex_unlock(&compch_assocs.lock);
 	return ret;
 }
 
@@ -173,11 +161,12 @@ compch_assoc_unpublish(struct compch_assoc *assoc,
 	struct ib_cq *cq = assoc->cq;
 	u64 reported, discarded;
 
+	mutex_lock(&compch_assocs.lock);
 	/* Pairs with the smp_load_acquire() in compch_comp_handler(). */
 	smp_store_release(&cq->comp_handler, assoc->stock_handler);
 	queue = compch_source_detach(&assoc->source, &reported, &discarded);
-	rhashtable_remove_fast(&compch_assocs, &assoc->node,
-			       compch_assoc_params);
+	compch_table_remove(&compch_assocs, &assoc->entry);
+	mutex_unlock(&compch_assocs.lock);
 	/* Now the CQ may go. */
 	atomic_dec(&cq->usecnt);
 
@@ -260,6 +249,7 @@ static int UVERBS_HANDLER(COMPCH_METHOD_ASSOC_CREATE)(
 	}
 	compch_source_init(&assoc->source, cookie);
 	assoc->cq = cq_uobj->object;
+	assoc->entry.key = assoc->cq;
 
 	ret = compch_assoc_publish(assoc, channel);
 	if (ret)
@@ -286,6 +276,7 @@ static int UVERBS_HANDLER(COMPCH_METHOD_ASSOC_MOVE)(
 		uverbs_attr_get_obj(attrs, COMPCH_ATTR_ASSOC_MOVE_HANDLE);
 	struct compch_channel *channel;
 	struct compch_queue *from;
+	u64 merged;
 
 	channel = compch_channel_get_by_attr(attrs,
 					     COMPCH_ATTR_ASSOC_MOVE_CHANNEL_FD);
@@ -293,11 +284,12 @@ static int UVERBS_HANDLER(COMPCH_METHOD_ASSOC_MOVE)(
 		return PTR_ERR(channel);
 
 	/* The lock of the uobject keeps ASSOC DESTROY away. */
-	from = compch_source_move(&assoc->source, &channel->queue);
+	from = compch_source_move(&assoc->source, &channel->queue, &merged);
 	if (IS_ERR(from)) {
 		compch_channel_put(channel);
 		return PTR_ERR(from);
 	}
+	compch_stat_add(COMPCH_STAT_MERGED, merged);
 	/* The association has the new reference, this is its old one. */
 	compch_channel_put(compch_channel_of(from));
 	return 0;
@@ -408,11 +400,11 @@ const struct uapi_definition compch_assoc_defs[] = {
  */
 int compch_assoc_init(void)
 {
-	return rhashtable_init(&compch_assocs, &compch_assoc_params);
+	return compch_table_init(&compch_assocs);
 }
 
 /** compch_assoc_exit() - Undo compch_assoc_init(). */
 void compch_assoc_exit(void)
 {
-	rhashtable_destroy(&compch_assocs);
+	compch_table_exit(&compch_assocs);
 }

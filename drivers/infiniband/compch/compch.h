@@ -8,7 +8,8 @@
  *    ioctl tree, and the comp_handler of its associated CQs, point into the
  *    module's text.
  *  - A channel's file holds the module (fops owner), and one reference on the
- *    channel from CHANNEL CREATE to the file's release.
+ *    channel from CHANNEL CREATE to the file's release.  The uobject holds one
+ *    until uverbs destroys it, which may come before or after that.
  *  - An association holds one reference on the channel that it is attached to,
  *    and counts in cq->usecnt, so that its CQ cannot be destroyed.
  *  - A channel is freed, by RCU, with its last reference.  An association is
@@ -21,8 +22,9 @@
  * Locks, from the outside in
  * --------------------------
  *  1. uverbs' own: hw_destroy_rwsem, the lock of a uobject.
- *  2. compch_assoc_mutex: makes "the CQ is not associated yet" and "the channel
- *     is open" one step for ASSOC CREATE.
+ *  2. The lock of the table of associations, for those who change it.  It makes
+ *     "the CQ is not associated yet" and "the channel is open" one step for
+ *     ASSOC CREATE.
  *  3. The locks of queues: see queue.h.
  *  The class mutex of the infiniband class covers all of device.c.
  */
@@ -42,7 +44,7 @@
 /**
  * struct compch_channel - a completion channel
  * @queue: its events
- * @ref: the file and every association hold one
+ * @ref: the file, the uobject and every association hold one
  * @rcu: for the final free
  */
 struct compch_channel {

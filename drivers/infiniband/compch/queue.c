@@ -59,16 +59,15 @@ static bool compch_queue_wake_reader(struct compch_queue *queue)
 	return true;
 }
 
-/* @count events have just been queued: wake as many blocked readers. */
-static void compch_queue_wake(struct compch_queue *queue, u64 count)
+/* An event has just been queued. */
+static void compch_queue_wake(struct compch_queue *queue)
 {
 	lockdep_assert_held(&queue->pollers.lock);
 
 	/* Exact, for poll_wait() takes the lock as well. */
 	if (waitqueue_active(&queue->pollers))
 		wake_up_locked_poll(&queue->pollers, EPOLLIN | EPOLLRDNORM);
-	while (count-- && compch_queue_wake_reader(queue))
-		;
+	compch_queue_wake_reader(queue);
 }
 
 /* Whatever waits on the queue must look at it again. */
@@ -81,27 +80,6 @@ static void compch_queue_wake_all(struct compch_queue *queue)
 		;
 }
 
-/* Gives a cancel to the oldest blocked reader, or keeps it for the next. */
-static int compch_queue_cancel_locked(struct compch_queue *queue)
-{
-	struct compch_reader *reader;
-
-	lockdep_assert_held(&queue->pollers.lock);
-
-	reader = list_first_entry_or_null(&queue->readers,
-					  struct compch_reader, node);
-	if (reader) {
-		reader->cancelled = true;
-		compch_queue_wake_reader(queue);
-		return 0;
-	}
-	if (queue->cancels == U32_MAX)
-		return -EOVERFLOW;
-	queue->cancels++;
-	wake_up_all_locked(&queue->pollers);
-	return 0;
-}
-
 /**
  * compch_queue_cancel() - Make exactly one read return -ECANCELED.
  * @queue: the queue
@@ -112,14 +90,29 @@ static int compch_queue_cancel_locked(struct compch_queue *queue)
  */
 int compch_queue_cancel(struct compch_queue *queue)
 {
-	int ret = -EIO;
+	struct compch_reader *reader;
+	bool kept = false;
+	int ret = 0;
 
 	spin_lock_irq(&queue->pollers.lock);
-	if (!queue->closed)
-		ret = compch_queue_cancel_locked(queue);
+	reader = list_first_entry_or_null(&queue->readers,
+					  struct compch_reader, node);
+	if (queue->closed) {
+		ret = -EIO;
+	} else if (reader) {
+		/* Its own: no reader that comes later can snatch it. */
+		reader->cancelled = true;
+		compch_queue_wake_reader(queue);
+	} else if (queue->cancels == U32_MAX) {
+		ret = -EOVERFLOW;
+	} else {
+		queue->cancels++;
+		kept = true;
+		wake_up_all_locked(&queue->pollers);
+	}
 	spin_unlock_irq(&queue->pollers.lock);
 
-	if (!ret)
+	if (kept)
 		kill_fasync(&queue->fasync, SIGIO, POLL_IN);
 	return ret;
 }
@@ -292,21 +285,6 @@ static size_t compch_queue_copy(struct compch_queue *queue,
 }
 
 /*
- * A reader that something has woken returns without the event or the cancel
- * that it was woken for: another one must have it.
- */
-static void compch_queue_pass_on(struct compch_queue *queue,
-				 struct compch_reader *reader)
-{
-	lockdep_assert_held(&queue->pollers.lock);
-
-	if (reader->cancelled && !queue->closed)
-		compch_queue_cancel_locked(queue);
-	else if (!list_empty(&queue->ready))
-		compch_queue_wake_reader(queue);
-}
-
-/*
  * Waits until there are events to read.
  *
  * No wake-up can be lost.  The reader goes on the list, and the list is
@@ -315,9 +293,12 @@ static void compch_queue_pass_on(struct compch_queue *queue,
  * the wake-up on.
  *
  * Return: 0 with events on the queue, or -ECANCELED, -EIO, -EAGAIN,
- * -ERESTARTSYS; the lock is held in any case.
+ * -ERESTARTSYS; the lock is held in any case.  @cancelled is set if the reader
+ * was given a cancel that it does not return: the caller must pass it on.
  */
-static int compch_queue_wait(struct compch_queue *queue, bool nonblock)
+static int compch_queue_wait(struct compch_queue *queue, bool nonblock,
+			     bool *cancelled)
+	__must_hold(&queue->pollers.lock)
 {
 	struct compch_reader reader = {
 		.node = LIST_HEAD_INIT(reader.node),
@@ -331,9 +312,11 @@ static int compch_queue_wait(struct compch_queue *queue, bool nonblock)
 	for (;;) {
 		if (waited && fatal_signal_pending(current)) {
 			/* Nobody would see what this reader takes. */
-			list_del_init(&reader.node);
-			compch_queue_pass_on(queue, &reader);
-			return -ERESTARTSYS;
+			*cancelled = reader.cancelled;
+			if (!reader.cancelled && !list_empty(&queue->ready))
+				compch_queue_wake_reader(queue);
+			ret = -ERESTARTSYS;
+			break;
 		}
 		if (reader.cancelled) {
 			ret = -ECANCELED;
@@ -378,6 +361,58 @@ static int compch_queue_wait(struct compch_queue *queue, bool nonblock)
 	return ret;
 }
 
+/*
+ * Makes room for at least one event in the page that @to points at.  Only a
+ * write tells whether a write will succeed: a page may be there and still
+ * refuse it (memory tags, protection keys).
+ */
+static int compch_queue_fault_in(struct iov_iter *to)
+{
+	size_t written = iov_iter_zero(sizeof(u64), to);
+
+	iov_iter_revert(to, written);
+	return written < sizeof(u64) ? -EFAULT : 0;
+}
+
+/*
+ * Copies what is queued and fits.  The lock is held at the beginning and at
+ * the end, but not all the time: others may want it between two chunks.
+ *
+ * Return: 0 or an errno; @done is what was copied in any case, and is 0 without
+ * an errno if other readers were faster.
+ */
+static int compch_queue_fill(struct compch_queue *queue, struct iov_iter *to,
+			     size_t *done)
+	__must_hold(&queue->pollers.lock)
+{
+	unsigned int stuck = 0;
+	bool short_copy;
+	size_t copied;
+	int ret = 0;
+
+	lockdep_assert_held(&queue->pollers.lock);
+
+	do {
+		copied = compch_queue_copy(queue, to, &short_copy);
+		*done += copied;
+		spin_unlock_irq(&queue->pollers.lock);
+		if (iov_iter_count(to) < sizeof(u64)) {
+			spin_lock_irq(&queue->pollers.lock);
+			break;
+		}
+		if (short_copy) {
+			stuck = copied ? 0 : stuck + 1;
+			ret = compch_queue_fault_in(to);
+			/* The page may go away again, time after time. */
+			if (!ret && stuck > 1 && signal_pending(current))
+				ret = -ERESTARTSYS;
+		}
+		spin_lock_irq(&queue->pollers.lock);
+	} while (!ret && !queue->cancels && !list_empty(&queue->ready));
+
+	return ret;
+}
+
 /**
  * compch_queue_read() - Read events.
  * @queue: the queue
@@ -395,7 +430,7 @@ static int compch_queue_wait(struct compch_queue *queue, bool nonblock)
 ssize_t compch_queue_read(struct compch_queue *queue, struct iov_iter *to,
 			  bool nonblock)
 {
-	bool short_copy;
+	bool cancelled = false;
 	size_t done = 0;
 	int ret;
 
@@ -403,35 +438,19 @@ ssize_t compch_queue_read(struct compch_queue *queue, struct iov_iter *to,
 		return -EINVAL;
 
 	spin_lock_irq(&queue->pollers.lock);
-	for (;;) {
-		ret = compch_queue_wait(queue, nonblock);
+	do {
+		ret = compch_queue_wait(queue, nonblock, &cancelled);
 		if (ret)
 			break;
-
-		do {
-			done += compch_queue_copy(queue, to, &short_copy);
-			/* Others may want the lock between two chunks. */
-			spin_unlock_irq(&queue->pollers.lock);
-			if (iov_iter_count(to) < sizeof(u64))
-				return done;
-			if (short_copy &&
-			    fault_in_iov_iter_writeable(to, sizeof(u64))) {
-				ret = -EFAULT;
-			} else if (short_copy && signal_pending(current)) {
-				/* Nor may a page that never stays loop. */
-				ret = -ERESTARTSYS;
-			}
-			spin_lock_irq(&queue->pollers.lock);
-		} while (!ret && !queue->cancels && !list_empty(&queue->ready));
-
-		if (!ret && !done)
-			continue;	/* another reader was faster */
-		if (!done && !list_empty(&queue->ready))
+		ret = compch_queue_fill(queue, to, &done);
+		/* The event that this reader may have been woken for. */
+		if (ret && !done && !list_empty(&queue->ready))
 			compch_queue_wake_reader(queue);
-		break;
-	}
+	} while (!ret && !done);
 	spin_unlock_irq(&queue->pollers.lock);
 
+	if (cancelled)
+		compch_queue_cancel(queue);
 	return done ?: ret;
 }
 
@@ -448,7 +467,7 @@ void compch_source_init(struct compch_source *source, u64 cookie)
 
 /**
  * compch_source_attach() - Attach a new source to a queue.
- * @source: the source, which cannot fire yet
+ * @source: the source; until then it fires as a dead one does
  * @queue: the queue; the source keeps a pointer to it, the caller a reference
  *
  * Return: 0, or -EIO if the queue is closed.
@@ -479,7 +498,7 @@ static bool compch_source_on(struct compch_source *source,
 }
 
 /*
- * Locks the queue that the source is attached to.
+ * Locks the queue that the source is, or was, attached to.
  *
  *	here				compch_source_move()
  *	----				--------------------
@@ -554,11 +573,17 @@ static void compch_queue_lock_two(struct compch_queue *a,
 	spin_lock_nested(&b->pollers.lock, SINGLE_DEPTH_NESTING);
 }
 
-/* Takes the source off one queue and puts it on another, events and all. */
-static void compch_source_transfer(struct compch_source *source,
-				   struct compch_queue *from,
-				   struct compch_queue *to)
+/*
+ * Takes the source off one queue and puts it on another, events and all.
+ * Returns how many of them merged.
+ */
+static u64 compch_source_transfer(struct compch_source *source,
+				  struct compch_queue *from,
+				  struct compch_queue *to)
 {
+	u64 merged = 0;
+	u64 wake;
+
 	lockdep_assert_held(&from->pollers.lock);
 	lockdep_assert_held(&to->pollers.lock);
 
@@ -567,62 +592,63 @@ static void compch_source_transfer(struct compch_source *source,
 	rcu_assign_pointer(source->queue, to);
 	to->nr_sources++;
 	if (!source->pending)
-		return;
+		return 0;
 
 	if (to->flags & COMPCH_QUEUE_COALESCE) {
-		source->merged += source->pending - 1;
+		merged = source->pending - 1;
+		source->merged += merged;
 		source->pending = 1;
 	}
 	to->pending += source->pending;
 	list_move_tail(&source->ready, &to->ready);
-	compch_queue_wake(to, source->pending);
+	wake_up_all_locked(&to->pollers);
+	for (wake = source->pending; wake && compch_queue_wake_reader(to);)
+		wake--;
+	return merged;
 }
 
 /**
  * compch_source_move() - Move a source to another queue.
  * @source: an attached source, which the caller keeps from being detached
  * @to: the queue; may be the one where the source is
+ * @merged: set to how many pending events merged with others
  *
  * Pending events and counts go along.
  *
  * Return: the queue where it was, for the caller to drop the reference, or
- * ERR_PTR(-EIO) if @to is closed.
+ * ERR_PTR(-EIO) if @to is another one and closed.
  */
 struct compch_queue *compch_source_move(struct compch_source *source,
-					struct compch_queue *to)
+					struct compch_queue *to, u64 *merged)
 {
 	struct compch_queue *from;
-	bool moved = false;
-	bool closed;
-	u64 pending;
+	bool there, closed;
+	u64 pending = 0;
 
+	*merged = 0;
 	rcu_read_lock();
 	do {
 		from = rcu_dereference(source->queue);
-		if (from == to) {
-			spin_lock_irq(&to->pollers.lock);
-			moved = compch_source_on(source, from);
-			closed = to->closed;
-			pending = 0;
-			spin_unlock_irq(&to->pollers.lock);
-			continue;
-		}
+		closed = false;
+		if (from == to)
+			break;
 		compch_queue_lock_two(from, to);
-		moved = compch_source_on(source, from);
+		there = compch_source_on(source, from);
 		closed = to->closed;
-		pending = source->pending;
-		if (moved && !closed)
-			compch_source_transfer(source, from, to);
+		if (there && !closed) {
+			*merged = compch_source_transfer(source, from, to);
+			pending = source->pending;
+		}
 		spin_unlock(&from->pollers.lock);
 		spin_unlock_irq(&to->pollers.lock);
-	} while (!moved && !closed);
-	rcu_read_unlock();
+	} while (!there && !closed);
 
-	if (closed)
-		return ERR_PTR(-EIO);
+	/* Another move may drop the last reference on @to: still under RCU. */
 	if (pending)
 		kill_fasync(&to->fasync, SIGIO, POLL_IN);
-	return from;
+	rcu_read_unlock();
+
+	return closed ? ERR_PTR(-EIO) : from;
 }
 
 /**
@@ -639,6 +665,10 @@ enum compch_fired compch_source_fire(struct compch_source *source)
 	struct compch_queue *queue;
 	unsigned long flags;
 
+	/* Once attached, it always has a queue. */
+	if (unlikely(!rcu_access_pointer(source->queue)))
+		return COMPCH_FIRED_DEAD;
+
 	rcu_read_lock();
 	queue = compch_source_lock(source, &flags);
 	if (unlikely(source->dead)) {
@@ -650,7 +680,7 @@ enum compch_fired compch_source_fire(struct compch_source *source)
 		if (!source->pending++)
 			list_add_tail(&source->ready, &queue->ready);
 		queue->pending++;
-		compch_queue_wake(queue, 1);
+		compch_queue_wake(queue);
 	}
 	spin_unlock_irqrestore(&queue->pollers.lock, flags);
 

@@ -88,7 +88,8 @@ struct compch_source {
  * enum compch_fired - what became of an event
  * @COMPCH_FIRED_QUEUED: a reader will get it
  * @COMPCH_FIRED_MERGED: a queued event stands for it
- * @COMPCH_FIRED_DEAD:   the source is detached; the event is the caller's
+ * @COMPCH_FIRED_DEAD:   the source is detached, or not attached yet; the event
+ *			 is still the caller's
  */
 enum compch_fired {
 	COMPCH_FIRED_QUEUED,
@@ -144,7 +145,7 @@ int compch_source_attach(struct compch_source *source,
 struct compch_queue *compch_source_detach(struct compch_source *source,
 					  u64 *reported, u64 *discarded);
 struct compch_queue *compch_source_move(struct compch_source *source,
-					struct compch_queue *to);
+					struct compch_queue *to, u64 *merged);
 enum compch_fired compch_source_fire(struct compch_source *source);
 void compch_source_query(struct compch_source *source,
 			 struct compch_source_state *state);
