@@ -6,8 +6,9 @@
  * creation and its release, but frees the uobject itself, and destroys it
  * early when its context or its device goes away.  A channel must outlive
  * that: its file may still be open, with events to read, and CQs of other
- * contexts may be associated with it.  So the channel is memory of its own,
- * and the file holds a reference on it.
+ * contexts may be associated with it.  Nor can the file own it: uverbs destroys
+ * the uobject after the file's release, if it is cleaning the context up just
+ * then.  So the channel is memory of its own, and both hold a reference.
  */
 
 #include <linux/file.h>
@@ -55,7 +56,8 @@ static struct compch_channel *compch_channel_alloc(u32 flags)
 	if (!channel)
 		return NULL;
 	compch_queue_init(&channel->queue, flags);
-	refcount_set(&channel->ref, 1);
+	/* One for the file, one for the uobject. */
+	refcount_set(&channel->ref, 2);
 	compch_live_inc(COMPCH_LIVE_CHANNELS);
 
 	return channel;
@@ -102,13 +104,20 @@ static struct compch_channel *compch_channel_get_by_fd(int fd)
  * The channel may belong to any context of any device, or to another process.
  *
  * Return: the channel, with a reference, or an ERR_PTR: -EBADF if the fd is
- * not one of a channel.
+ * not one of a channel, -EINVAL if the calling context has not been opened,
+ * -EIO if its device is gone.
  */
 struct compch_channel *
 compch_channel_get_by_attr(const struct uverbs_attr_bundle *attrs, u16 id)
 {
+	struct ib_ucontext *ucontext;
 	int fd;
 	int ret;
+
+	/* uverbs itself looks only if there is a handle among the attributes. */
+	ucontext = ib_uverbs_get_ucontext(attrs);
+	if (IS_ERR(ucontext))
+		return ERR_CAST(ucontext);
 
 	ret = uverbs_get_raw_fd(&fd, attrs, id);
 	if (ret)
@@ -162,7 +171,7 @@ static int compch_channel_release(struct inode *inode, struct file *file)
 	struct compch_channel *channel = compch_channel_of_file(file);
 	int ret;
 
-	/* Frees the uobject. */
+	/* May free the uobject. */
 	ret = uverbs_uobject_fd_release(inode, file);
 	compch_channel_put(channel);
 	return ret;
@@ -191,8 +200,8 @@ static const struct file_operations compch_channel_fops =
 
 /*
  * The file is released, or the context that created the channel goes away.
- * In the latter case the file is still open, and queued events of other
- * contexts' CQs can still be read.
+ * In the latter case the file may still be open, and queued events of other
+ * contexts' CQs can still be read.  uverbs calls this once.
  */
 static void compch_channel_destroy_uobj(struct ib_uobject *uobj,
 					enum rdma_remove_reason why)
@@ -201,6 +210,7 @@ static void compch_channel_destroy_uobj(struct ib_uobject *uobj,
 		container_of(uobj, struct compch_channel_uobject, uobj);
 
 	compch_queue_close(&cuobj->channel->queue, true);
+	compch_channel_put(cuobj->channel);
 }
 
 static int UVERBS_HANDLER(COMPCH_METHOD_CHANNEL_CREATE)(
@@ -225,8 +235,8 @@ static int UVERBS_HANDLER(COMPCH_METHOD_CHANNEL_CREATE)(
 		return -ENOMEM;
 
 	/*
-	 * Nothing can fail any more.  The file gives the reference back with
-	 * compch_channel_release().
+	 * Nothing can fail any more.  The references are given back by
+	 * compch_channel_release() and compch_channel_destroy_uobj().
 	 */
 	file->f_mode |= FMODE_NOWAIT;
 	file->f_op = &compch_channel_fops;
