@@ -56,10 +56,8 @@ static DEVICE_ATTR_RO(abi_version);
 static ssize_t driver_id_show(struct device *dev, struct device_attribute *attr,
 			      char *buf)
 {
-	struct ib_core_device *coredev =
-		container_of(dev, struct ib_core_device, dev);
-
-	return sysfs_emit(buf, "%u\n", coredev->owner->ops.driver_id);
+	return sysfs_emit(buf, "%u\n",
+			  rdma_device_to_ibdev(dev)->ops.driver_id);
 }
 static DEVICE_ATTR_RO(driver_id);
 
@@ -78,6 +76,34 @@ static bool compch_def_is_ours(const struct uapi_definition *def)
 {
 	return def->object_start.object_id == COMPCH_OBJECT_CHANNEL ||
 	       def->object_start.object_id == COMPCH_OBJECT_ASSOC;
+}
+
+static void compch_device_hide(struct device *dev, void *unused)
+{
+	sysfs_remove_group(&dev->kobj, &compch_device_group);
+}
+
+/*
+ * Shows the attributes.  The device resource notes that they are there, for
+ * remove_dev; it has no data.
+ */
+static int compch_device_show(struct device *dev)
+{
+	void *res;
+	int ret;
+
+	res = devres_alloc(compch_device_hide, 0, GFP_KERNEL);
+	if (!res)
+		return -ENOMEM;
+	ret = sysfs_create_group(&dev->kobj, &compch_device_group);
+	if (ret)
+		goto free_res;
+	devres_add(dev, res);
+	return 0;
+
+free_res:
+	devres_free(res);
+	return ret;
 }
 
 /* Does the list, or one that it chains, use an object id of the module? */
@@ -111,22 +137,26 @@ static struct compch_device *compch_device_find(struct ib_device *ibdev)
 	return NULL;
 }
 
-static int compch_device_extend(struct ib_device *ibdev)
+static struct compch_device *compch_device_extend(struct ib_device *ibdev)
 {
 	struct compch_device *cdev;
 
 	if (compch_def_has_ids(ibdev->driver_def)) {
 		ibdev_warn(ibdev, "its driver uses the object ids of completion channels, device left alone\n");
-		return -EBUSY;
+		return ERR_PTR(-EBUSY);
 	}
 	/* Fails while the module is being unloaded. */
 	if (!try_module_get(THIS_MODULE))
-		return -ENODEV;
+		return ERR_PTR(-ENODEV);
 
-	cdev = kzalloc(sizeof(*cdev), GFP_KERNEL);
+	/*
+	 * Freed after remove_dev, by the driver core: a list that somebody else
+	 * has put into driver_def since may chain this one.
+	 */
+	cdev = devm_kzalloc(&ibdev->dev, sizeof(*cdev), GFP_KERNEL);
 	if (!cdev) {
 		module_put(THIS_MODULE);
-		return -ENOMEM;
+		return ERR_PTR(-ENOMEM);
 	}
 	cdev->ibdev = ibdev;
 	cdev->driver_def = ibdev->driver_def;
@@ -146,16 +176,15 @@ static int compch_device_extend(struct ib_device *ibdev)
 
 	if (refcount_read(&ibdev->refcount))
 		ibdev_info(ibdev, "completion channels come with the next registration of the device\n");
-	return 0;
+	return cdev;
 }
 
 static void compch_device_restore(struct compch_device *cdev)
 {
 	/* No client is left to look at it. */
-	if (!WARN_ON(cdev->ibdev->driver_def != cdev->def))
+	if (cdev->ibdev->driver_def == cdev->def)
 		cdev->ibdev->driver_def = cdev->driver_def;
 	list_del(&cdev->node);
-	kfree(cdev);
 	compch_live_dec(COMPCH_LIVE_DEVICES);
 	/*
 	 * compch_device_exit() waits for the class mutex, so this function has
@@ -164,24 +193,29 @@ static void compch_device_restore(struct compch_device *cdev)
 	module_put(THIS_MODULE);
 }
 
-static COMPAT_CLASS_INTERFACE_ADD_DEV(compch_device_add)
+static bool compch_device_is_core(struct device *dev)
 {
 	struct ib_core_device *coredev =
 		container_of(dev, struct ib_core_device, dev);
-	struct ib_device *ibdev = coredev->owner;
+
+	return coredev == &coredev->owner->coredev;
+}
+
+static COMPAT_CLASS_INTERFACE_ADD_DEV(compch_device_add)
+{
+	struct ib_device *ibdev = rdma_device_to_ibdev(dev);
+	struct compch_device *cdev;
 	int ret;
 
-	/*
-	 * When the module is loaded, devices are visited in any order, and one
-	 * of another namespace may come before the RDMA device that it shows.
-	 */
-	if (!compch_device_find(ibdev)) {
-		ret = compch_device_extend(ibdev);
-		if (ret)
-			return ret;
-	}
+	/* One of another namespace comes after the device that it shows. */
+	if (compch_device_is_core(dev))
+		cdev = compch_device_extend(ibdev);
+	else
+		cdev = compch_device_find(ibdev);
+	if (IS_ERR_OR_NULL(cdev))
+		return PTR_ERR_OR_ZERO(cdev);
 
-	ret = sysfs_create_group(&dev->kobj, &compch_device_group);
+	ret = compch_device_show(dev);
 	if (ret)
 		ibdev_warn(ibdev, "no compch attributes in sysfs: %d\n", ret);
 	return ret;
@@ -189,14 +223,13 @@ static COMPAT_CLASS_INTERFACE_ADD_DEV(compch_device_add)
 
 static COMPAT_CLASS_INTERFACE_REMOVE_DEV(compch_device_remove)
 {
-	struct ib_core_device *coredev =
-		container_of(dev, struct ib_core_device, dev);
-	struct compch_device *cdev = compch_device_find(coredev->owner);
+	struct compch_device *cdev;
 
-	if (!cdev)
-		return;
-	sysfs_remove_group(&dev->kobj, &compch_device_group);
-	if (coredev == &coredev->owner->coredev)
+	/* Fails if they are not there. */
+	devres_release(dev, compch_device_hide, NULL, NULL);
+
+	cdev = compch_device_find(rdma_device_to_ibdev(dev));
+	if (cdev && compch_device_is_core(dev))
 		compch_device_restore(cdev);
 }
 
