@@ -11,20 +11,29 @@
  *	/sys/class/infiniband/DEV/compch/driver_id
  *	/sys/class/infiniband/DEV/compch/abi_version
  *
+ * (These files alone are no proof that the device is extended: see
+ * EPROTONOSUPPORT.)
+ *
  * What every call has in common
  * -----------------------------
  *  EPROTONOSUPPORT  The device is not extended: the module is not loaded, or
  *		     the device's ioctl tree was built before it was (the
- *		     device must be registered anew), or an attribute marked
- *		     UVERBS_ATTR_F_MANDATORY is unknown.
+ *		     device must be registered anew); or an attribute marked
+ *		     UVERBS_ATTR_F_MANDATORY is unknown; or a reserved field
+ *		     of struct ib_uverbs_ioctl_hdr is not zero.
  *  EINVAL	     A mandatory attribute is missing, an attribute is given
- *		     twice or has the wrong length, a reserved field is not
- *		     zero, a flag is unknown, driver_id is not that of the
- *		     device, the context has not been opened (GET_CONTEXT), or
- *		     a handle belongs to an object of another type.
+ *		     twice or has the wrong length, a reserved field of an
+ *		     attribute is not zero, a flag is unknown, driver_id is not
+ *		     that of the device, the context has not been opened
+ *		     (GET_CONTEXT), a handle or a fd is out of range, or a
+ *		     handle belongs to an object of another type.
  *  ENOENT	     A handle is not one of the calling context: it never was,
  *		     it is destroyed, or it belongs to another context.
+ *  EBUSY	     Another call is just creating or destroying the object of
+ *		     a handle, or is using the one that is to be destroyed.
+ *		     Calls with the same handle are the caller's to serialize.
  *  EFAULT	     A buffer cannot be read or written; nothing has changed.
+ *		     (Unless it is unmapped while the call runs.)
  *  EIO		     The device of the calling context has been removed.
  *  ENOMEM	     No memory; nothing has changed.
  *
@@ -72,7 +81,7 @@
  * that is associated with it then can be moved to an open channel, its pending
  * events with it.
  *
- * read(), readv(), preadv2(), io_uring
+ * read(), readv(), preadv2() with offset -1, io_uring
  *	fill the buffer with an array of struct ib_uverbs_comp_event_desc
  *	(<rdma/ib_user_verbs.h>, 8 bytes each), as many whole ones as are
  *	queued and fit.  CQs are served in the order in which they became
@@ -90,6 +99,7 @@
  *			a restart on a signal		0
  *
  *  EINVAL	     The buffer is shorter than 8 bytes, whatever is queued.
+ *		     (Of length 0, preadv2() and readv() return 0.)
  *  EFAULT	     The buffer cannot be written.  The events stay queued and
  *		     uncounted.  If its beginning can be written, the events
  *		     that fit there are returned.
@@ -112,8 +122,10 @@
  *	CREATE_CHANNEL_FD (in, mandatory)
  *	CREATE_COOKIE (in, optional)    u64 that read() returns as cq_handle
  *			for this CQ; by default the CQ's user_handle
- *	From now on the CQ's completion events go to the channel and no longer
- *	to the stock channel that it may have been created with.
+ *	The events of completions that come after the call go to the channel
+ *	and no longer to the stock channel that the CQ may have been created
+ *	with.
+ *  EAGAIN	     The rdma cgroup's limit of HCA objects is reached.
  *  EBUSY	     The CQ is associated already.
  *  EIO		     The channel is closed.
  *
@@ -132,8 +144,7 @@
  *	Afterwards no read() returns an event of the CQ; its events go to the
  *	stock channel that it was created with, if any.
  *  EBUSY	     With COMPCH_ASSOC_DESTROY_IF_UNUSED: a QP, an SRQ or
- *		     anything else uses the CQ; nothing has changed.  Without
- *		     it: another call with this handle is under way.
+ *		     anything else uses the CQ; nothing has changed.
  *
  * COMPCH_METHOD_ASSOC_QUERY
  *	QUERY_HANDLE (in, mandatory)
