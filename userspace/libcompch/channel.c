@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Channels: a struct ibv_comp_channel whose file descriptor is the kernel
+ * module's.  Stock ibv_get_cq_event() reads from it as from any other.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "compch-private.h"
+
+/*
+ * Channels that the program has destroyed, oldest first.  Their memory is used
+ * for new channels only, and they can be found in the registry until then.  So
+ * a thread that passes a channel to a verb just when another thread destroys it
+ * gets an error, whichever comes first.
+ */
+static struct compch_channel *channel_dead;			/* [R] */
+static struct compch_channel **channel_dead_end = &channel_dead; /* [R] */
+
+/* A new channel's memory, all zero. */
+static struct compch_channel *channel_alloc(void)
+{
+	struct compch_channel *ch, **link;
+
+	compch_registry_lock();
+	for (link = &channel_dead; (ch = *link); link = &ch->next_dead) {
+		if (ch->refs)
+			continue;
+		*link = ch->next_dead;
+		if (!*link)
+			channel_dead_end = link;
+		compch_registry_del(&ch->node);
+		break;
+	}
+	compch_registry_unlock();
+	if (!ch)
+		return calloc(1, sizeof(*ch));
+	memset(ch, 0, sizeof(*ch));
+	return ch;
+}
+
+/* The opposite of channel_alloc(), of a channel that is in the registry. */
+static void channel_bury_locked(struct compch_channel *ch)
+{
+	ch->dead = true;
+	ch->next_dead = NULL;
+	*channel_dead_end = ch;
+	channel_dead_end = &ch->next_dead;
+}
+
+/**
+ * compch_channel_create() - create a channel
+ * @ctx: the context that it is to belong to, which is supported
+ * @flags: enum compch_channel_flags
+ *
+ * Errors: ENOMEM, and those of CHANNEL_CREATE in <rdma/compch-abi.h>;
+ * EPROTONOSUPPORT and ENOTTY mean that the context cannot have one.
+ */
+struct compch_channel *compch_channel_create(struct compch_context *ctx,
+					     uint32_t flags)
+{
+	struct compch_channel *ch;
+	int ret;
+
+	ch = channel_alloc();
+	if (!ch)
+		return NULL;
+	ret = compch_ioctl_channel_create(ctx, flags, &ch->base.fd);
+	if (ret) {
+		free(ch);
+		errno = ret;
+		return NULL;
+	}
+	ch->base.context = ctx->context;
+	ch->ctx = ctx;
+	ch->process = compch_process();
+	ch->refs = 1; /* the program's */
+
+	compch_registry_lock();
+	compch_context_ref_locked(ctx);
+	compch_registry_add(&ch->node, COMPCH_CHANNEL, &ch->base);
+	compch_registry_unlock();
+	return ch;
+}
+
+/**
+ * compch_channel_get() - the channel of ours behind a program's pointer
+ * @channel: what the program passed
+ *
+ * Return: a reference, to be dropped with compch_channel_put(), or NULL if the
+ * channel is a stock one.  The channel may be dead.  Does not change errno.
+ */
+struct compch_channel *compch_channel_get(struct ibv_comp_channel *channel)
+{
+	struct compch_channel *ch = NULL;
+	struct compch_node *node;
+
+	compch_registry_lock();
+	node = compch_registry_find(COMPCH_CHANNEL, channel);
+	if (node) {
+		ch = compch_container_of(node, struct compch_channel, node);
+		ch->refs++;
+	}
+	compch_registry_unlock();
+	return ch;
+}
+
+/**
+ * compch_channel_put() - drop a reference
+ * @ch: what to drop it of
+ *
+ * Only the last one closes the file descriptor: see compch-private.h.
+ */
+void compch_channel_put(struct compch_channel *ch)
+{
+	struct compch_context *ctx = NULL;
+	int saved = errno;
+	bool last_ctx = false;
+	int fd = -1;
+
+	compch_registry_lock();
+	if (!--ch->refs && ch->ctx) {
+		if (!ch->lost)
+			fd = ch->base.fd;
+		ctx = ch->ctx;
+		ch->ctx = NULL;
+		last_ctx = compch_context_put_locked(ctx);
+	}
+	compch_registry_unlock();
+	if (fd >= 0)
+		close(fd);
+	if (last_ctx)
+		free(ctx);
+	errno = saved;
+}
+
+/**
+ * compch_channel_destroy() - destroy a channel
+ * @ch: the channel; the caller keeps its reference
+ *
+ * Errors:
+ *  EBUSY	a CQ is associated with it, or is just being destroyed
+ *  EBADF	it has been destroyed before
+ *  ENOMEM, EFAULT, EINTR and the like: nothing has changed
+ * The removal of its device is none of them.
+ *
+ * The kernel decides between this and a CQ that another thread creates on the
+ * channel: one of the two fails.
+ */
+int compch_channel_destroy(struct compch_channel *ch)
+{
+	bool own = ch->process == compch_process();
+	struct compch_context *ctx;
+	bool lost = false, open = false;
+	int ret = 0;
+
+	compch_registry_lock();
+	ctx = ch->ctx; /* not NULL if it is not dead */
+	if (ch->dead) {
+		ret = EBADF;
+	} else if (ch->base.refcnt || ch->destroying) {
+		ret = EBUSY;
+	} else {
+		ch->destroying = true;
+		open = ctx->context;
+	}
+	compch_registry_unlock();
+	if (ret)
+		return ret;
+
+	/*
+	 * A child that inherited the channel only closes its descriptor: the
+	 * parent goes on.  The kernel closed the channel with its context.
+	 */
+	if (own && open)
+		ret = compch_ioctl_channel_destroy(ctx, ch->base.fd);
+
+	switch (ret) {
+	case 0:
+	case EIO:	/* the device has been removed, the channel closed */
+	case ENODEV:
+		break;
+	case EBADF:
+		/* The program has closed it; the number may be another file. */
+		lost = true;
+		break;
+	default:
+		compch_registry_lock();
+		ch->destroying = false;
+		compch_registry_unlock();
+		return ret;
+	}
+
+	compch_registry_lock();
+	ch->lost = lost;
+	channel_bury_locked(ch);
+	compch_registry_unlock();
+	compch_channel_put(ch); /* the program's reference */
+	return 0;
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * What the kernel module tells about a device, in
+ * /sys/class/infiniband/DEVICE/compch/.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "compch-private.h"
+
+static int device_read(const char *device, const char *file, uint32_t *value)
+{
+	char path[128], text[32], *end;
+	unsigned long number;
+	ssize_t len;
+	int fd;
+
+	len = snprintf(path, sizeof(path), "/sys/class/infiniband/%s/compch/%s",
+		       device, file);
+	if ((size_t)len >= sizeof(path))
+		return ENOENT;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno;
+	len = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (len <= 0)
+		return EINVAL;
+	text[len] = '\0';
+	errno = 0;
+	number = strtoul(text, &end, 10);
+	if (errno || end == text || (*end && *end != '\n') ||
+	    number > UINT32_MAX)
+		return EINVAL;
+	*value = number;
+	return 0;
+}
+
+/**
+ * compch_device_probe() - whether a context can have channels of ours
+ * @context: the device context
+ * @driver_id: set to what its ioctls need, if it can
+ *
+ * May change errno.
+ */
+enum compch_support compch_device_probe(const struct ibv_context *context,
+					uint32_t *driver_id)
+{
+	const char *device = context->device ? context->device->name : "";
+	uint32_t version;
+	int ret;
+
+	/*
+	 * The name comes first: a program bound to IBVERBS_1.0 passes a
+	 * structure that is shorter than ours, with an empty name in it.
+	 */
+	if (!device[0] || strnlen(device, IBV_SYSFS_NAME_MAX) ==
+	    IBV_SYSFS_NAME_MAX || strchr(device, '/'))
+		return COMPCH_NO_DEVICE;
+	if (context->cmd_fd < 0)
+		return COMPCH_NO_DEVICE;
+	ret = device_read(device, "abi_version", &version);
+	if (ret)
+		return ret == EINVAL ? COMPCH_BAD_MODULE : COMPCH_NO_MODULE;
+	if (version != COMPCH_ABI_VERSION)
+		return COMPCH_NO_ABI;
+	ret = device_read(device, "driver_id", driver_id);
+	if (ret)
+		return COMPCH_BAD_MODULE;
+	return COMPCH_SUPPORTED;
+}
+
+/**
+ * compch_support_reason() - say why a device has no channels of ours
+ * @support: what compch_device_probe() answered
+ */
+const char *compch_support_reason(enum compch_support support)
+{
+	switch (support) {
+	case COMPCH_SUPPORTED:
+		break;
+	case COMPCH_NO_DEVICE:
+		return "not a device of the kernel's";
+	case COMPCH_NO_MODULE:
+		return "the module ib_compch is not loaded, or not for this device";
+	case COMPCH_BAD_MODULE:
+		return "cannot understand the device's compch/ files in /sys";
+	case COMPCH_NO_ABI:
+		return "the module ib_compch has another interface version";
+	case COMPCH_NO_METHOD:
+		return "the device is older than the module ib_compch and must be registered anew";
+	case COMPCH_NO_IOCTL:
+		return "the kernel has no uverbs ioctl interface";
+	}
+	return "supported";
+}

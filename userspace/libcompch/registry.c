@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The registry: which of the addresses that a program passes to a verb are of
+ * objects of ours.
+ *
+ * It is asked when something is created or destroyed, never for an event, so
+ * one hash table under one mutex is all it takes.
+ */
+#include "compch-private.h"
+
+#define REGISTRY_BUCKETS 1024
+
+static pthread_mutex_t registry_mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct compch_node *registry[REGISTRY_BUCKETS];
+
+static struct compch_node **registry_bucket(const void *key)
+{
+	uint64_t hash = (uintptr_t)key;
+
+	/* Allocated addresses differ in the middle; take the product's top. */
+	hash *= 0x9e3779b97f4a7c15ull;
+	return &registry[(hash >> 32) % REGISTRY_BUCKETS];
+}
+
+/** compch_registry_lock() - take the library's innermost lock */
+void compch_registry_lock(void)
+{
+	pthread_mutex_lock(&registry_mutex);
+}
+
+/** compch_registry_unlock() - release it */
+void compch_registry_unlock(void)
+{
+	pthread_mutex_unlock(&registry_mutex);
+}
+
+/**
+ * compch_registry_add() - make an object findable
+ * @node: its node, which is in the registry no more than once
+ * @kind: what it is
+ * @key: the address that the program knows it by
+ *
+ * Passes a reference of the caller's to the registry.
+ */
+void compch_registry_add(struct compch_node *node, enum compch_kind kind,
+			 const void *key)
+{
+	struct compch_node **bucket = registry_bucket(key);
+
+	node->kind = kind;
+	node->key = key;
+	node->next = *bucket;
+	*bucket = node;
+}
+
+/**
+ * compch_registry_del() - make an object unfindable
+ * @node: its node; none is in the registry: nothing happens
+ *
+ * Passes the registry's reference to the caller.
+ */
+void compch_registry_del(struct compch_node *node)
+{
+	struct compch_node **link = registry_bucket(node->key);
+
+	for (; *link; link = &(*link)->next) {
+		if (*link == node) {
+			*link = node->next;
+			return;
+		}
+	}
+}
+
+/**
+ * compch_registry_find() - the object of an address, or NULL
+ * @kind: what it must be
+ * @key: the address
+ */
+struct compch_node *compch_registry_find(enum compch_kind kind,
+					 const void *key)
+{
+	struct compch_node *node;
+
+	for (node = *registry_bucket(key); node; node = node->next) {
+		if (node->key == key && node->kind == kind)
+			return node;
+	}
+	return NULL;
+}
+
+/**
+ * compch_registry_for_each() - call a function for each object of a kind
+ * @kind: the kind
+ * @fn: may remove the node that it is given, and no other one
+ * @arg: passed on to it
+ */
+void compch_registry_for_each(enum compch_kind kind,
+			      void (*fn)(struct compch_node *node, void *arg),
+			      void *arg)
+{
+	struct compch_node *node, *next;
+	size_t i;
+
+	for (i = 0; i < REGISTRY_BUCKETS; i++) {
+		for (node = registry[i]; node; node = next) {
+			next = node->next;
+			if (node->kind == kind)
+				fn(node, arg);
+		}
+	}
+}
