@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#
+# For people; the kernel's build system reads Kbuild. "make help" says what
+# there is. Everything is built below build/, nothing beside the sources:
+#
+#   build/RELEASE/        the modules for the kernel RELEASE
+#   build/user-CODENAME/  library, tools and test programs, for this system
+#   build/log/            what tests leave
+
+KDIR ?= $(or $(wildcard /lib/modules/$(shell uname -r)/build),\
+	/lib/modules/$(shell scripts/kernel.sh --version)/build)
+# Not kernel.release: in Debian's headers, that is the upstream version alone.
+KRELEASE = $(or $(shell cut -d'"' -f2 $(KDIR)/include/generated/utsrelease.h),\
+	$(error no kernel headers in '$(KDIR)': run scripts/deps.sh build))
+BUILD ?= build
+MODULE = $(BUILD)/$(KRELEASE)
+USERSPACE ?= $(abspath $(BUILD)/user-$(shell . /etc/os-release && \
+	echo $${VERSION_CODENAME:-$$ID}))
+
+# What has a Makefile in these folders builds itself to the BUILD that it is
+# given. All need the library.
+library = userspace/libcompch
+userspace = $(library) $(filter-out $(library),\
+	$(patsubst %/Makefile,%,$(sort $(wildcard userspace/*/Makefile))))
+tests = $(patsubst %/Makefile,%,$(sort $(wildcard tests/*/Makefile)))
+
+# each FOLDERS,TARGET
+each = set -e; $(foreach dir,$(1),$(MAKE) --no-print-directory -C $(dir) \
+	BUILD=$(USERSPACE) $(2);)
+
+all: module userspace
+
+module:
+	@MAKE="$(MAKE)" scripts/build-module.sh $(KDIR) $(MODULE)
+
+userspace:
+	@$(call each,$(userspace),all)
+
+# The programs of the tests, to be run in a virtual machine.
+tests: userspace
+	@$(call each,$(tests),all)
+
+install: all
+	$(MAKE) -C $(KDIR) M=$(abspath $(MODULE)) \
+		$(if $(DESTDIR),INSTALL_MOD_PATH=$(DESTDIR)) modules_install
+	@$(call each,$(userspace),install)
+
+clean:
+	rm -rf $(BUILD)
+
+demo:
+	@scripts/deps.sh build test
+	@scripts/demo.sh
+
+test:
+	@scripts/deps.sh build test
+	@tests/run.sh selftest host
+
+newer:
+	@scripts/deps.sh build test newer
+	@tests/run.sh trixie trixie-backports
+
+check:
+	@scripts/deps.sh build check
+	@scripts/check.sh
+
+help:
+	@echo 'make          build the module (for KDIR) and the userspace'
+	@echo 'make install  install both (DESTDIR, PREFIX)'
+	@echo 'make demo     a verbs program on the new channels, in a virtual machine'
+	@echo 'make test     all tests, in virtual machines with the stock kernel of'
+	@echo '              this Debian release'
+	@echo 'make newer    the same with the kernels of trixie and trixie-backports,'
+	@echo '              in a chroot of their own'
+	@echo 'make check    static checks: compilers, sparse, checkpatch, spelling'
+	@echo 'make clean    remove build/'
+	@echo
+	@echo 'demo, test, newer and check install the Debian packages that they need, as'
+	@echo 'root. What is fetched is kept in $${XDG_CACHE_HOME:-~/.cache}/compch.'
+	@echo
+	@echo 'KDIR = $(KDIR)'
+
+.PHONY: all module userspace tests install clean demo test newer check help

@@ -1,0 +1,131 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#
+# The static checks, on what git knows of and on new files that it does not
+# ignore.
+
+set -u
+top=$(cd "$(dirname "$0")/.." && pwd) || exit 1
+# shellcheck source=scripts/lib.sh
+. "$top/scripts/lib.sh"
+cd "$top" || exit 1
+
+# files [PATHSPEC]...
+files()
+{
+	git ls-files --cached --others --exclude-standard --deduplicate -- "$@" |
+		while IFS= read -r file; do
+			[ ! -f "$file" ] || printf '%s\n' "$file"
+		done
+}
+
+# silent COMMAND... - succeeds if COMMAND prints nothing.
+silent()
+{
+	! "$@" 2>&1 | grep .
+}
+
+check()
+{
+	local title=$1 out
+	shift
+
+	if out=$("$@" 2>&1); then
+		sum_passed=$((sum_passed + 1))
+		echo "ok $((sum_passed + sum_failed)) - $title"
+	else
+		sum_failed=$((sum_failed + 1))
+		echo "not ok $((sum_passed + sum_failed)) - $title"
+		printf '%s\n' "$out" | sed 's/^/# /'
+	fi
+}
+
+shell_scripts()
+{
+	files | while IFS= read -r file; do
+		case $file in
+		*.sh | *.bash) echo "$file" ;;
+		*) ! head -n 1 "$file" | grep -aqE '^#!.*\<(ba|da)?sh\>' ||
+			echo "$file" ;;
+		esac
+	done
+}
+
+no_spdx()
+{
+	# The format of the kernel's ABI files has no comments.
+	files ':!LICENSES' ':!VERSION' ':!Documentation/ABI' | while IFS= read -r file; do
+		head -n 5 "$file" | grep -q SPDX-License-Identifier ||
+			echo "$file"
+	done
+}
+
+# Kernel and userspace C alike. What is switched off, and why:
+#   FILE_PATH_CHANGES     this tree has no MAINTAINERS
+#   SPDX_LICENSE_TAG      asks for GPL alone on kernel code; ours is dual
+#   LINUX_VERSION_CODE, CONSTANT_COMPARISON
+#                         in compat/ only, which bounds the kernel's version
+ignored=FILE_PATH_CHANGES,SPDX_LICENSE_TAG
+
+checkpatch()
+{
+	# shellcheck disable=SC2046 # no spaces in our names
+	scripts/checkpatch.sh --quiet --terse --no-summary --show-types \
+		--ignore "$ignored$1" -f $(files "${@:2}")
+}
+
+checkpatch_all()
+{
+	checkpatch "" 'drivers/*.[ch]' 'include/*.h' 'kunit/*.[ch]' \
+		':!*/compat/*' &&
+	checkpatch ,LINUX_VERSION_CODE,CONSTANT_COMPARISON '*/compat/*.h'
+}
+
+# A build of its own, for all is checked only when all is built.
+sparse()
+{
+	local release out
+
+	release=$(scripts/kernel.sh --version) || return 1
+	rm -rf build/check
+	out=$(scripts/build-module.sh "/lib/modules/$release/build" \
+		build/check C=2 W=1 2>&1) || {
+		echo "$out"
+		return 1
+	}
+	! grep -E '(warning|error): ' <<<"$out"
+}
+
+# Every header compiles alone, as C and as C++.
+header()
+{
+	local compiler=$1 language=$2 standard=$3 file status=0
+
+	for file in $(files 'include/*.h'); do
+		echo "#include \"$file\"" |
+			"$compiler" -x "$language" "-std=$standard" -Wall \
+				-Wextra -Wpedantic -Werror -fsyntax-only \
+				-Iinclude/uapi -Iinclude -I. - || status=1
+	done
+	return $status
+}
+
+version_tests()
+{
+	# shellcheck disable=SC2046 # no spaces in our names
+	grep -nE 'LINUX_VERSION_CODE|KERNEL_VERSION\(|COMPAT_HAVE_' \
+		$(files 'drivers/*.[ch]' 'kunit/*.[ch]' ':!*/compat/*')
+}
+
+mapfile -t scripts < <(shell_scripts)
+mapfile -t all < <(files ':!LICENSES')
+check "every file names its licence" silent no_spdx
+check "shellcheck" shellcheck "${scripts[@]}"
+# "bu" is the bullet of man pages.
+check "codespell" codespell --ignore-words-list bu "${all[@]}"
+check "checkpatch" checkpatch_all
+check "sparse and W=1" sparse
+check "headers compile alone as C" header gcc c gnu11
+check "headers compile alone as C++" header g++ c++ gnu++17
+check "kernel versions matter in compat/ alone" silent version_tests
+sum

@@ -1,0 +1,79 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#
+# Build everything and run all tests on the given kernels, and sum up.
+
+set -u
+top=$(cd "$(dirname "$0")/.." && pwd) || exit 1
+# shellcheck source=scripts/lib.sh
+. "$top/scripts/lib.sh"
+
+usage()
+{
+	cat <<END
+usage: $ME [--only REGEX] [selftest|host|trixie|trixie-backports]...
+
+  selftest           does the runner of the virtual machines catch failures?
+  host               this system's release and its kernel (default)
+  trixie...          the kernel of that suite, in the trixie chroot
+
+--only runs the tests whose name matches.
+END
+}
+
+only=.
+targets=()
+while [ $# -gt 0 ]; do
+	case $1 in
+	--only) only=${2?}; shift ;;
+	-h | --help) usage; exit 0 ;;
+	-*) usage >&2; exit 2 ;;
+	*) targets+=("$1") ;;
+	esac
+	shift
+done
+[ ${#targets[@]} -gt 0 ] || targets=(host)
+
+list()
+{
+	cat tests/cases/LIST
+	tests/cases/abi.sh --list
+}
+
+# on KERNEL - build for it, and run.
+on()
+{
+	local target=$1 root=/ build=(make --no-print-directory) kernel release
+	local codename
+
+	if [ "$target" != host ]; then
+		prepare "the chroot for $target" scripts/chroot.sh path ||
+			return
+		root=$(scripts/chroot.sh path)
+		build=(scripts/chroot.sh run -- "${build[@]}")
+	fi
+	prepare "the kernel of $target" scripts/kernel.sh "$target" || return
+	kernel=$(scripts/kernel.sh "$target")
+	release=$(scripts/kernel.sh --version "$target")
+	codename=$(sed -n 's/^VERSION_CODENAME=//p' "$root/etc/os-release")
+	prepare "building for $release" "${build[@]}" all tests \
+		"KDIR=/lib/modules/$release/build" || return
+	list | awk -v "only=$only" '/^(#|$)/ { next }
+		{ name = $0; sub(/( timeout=[0-9]+)?: .*/, "", name) }
+		name ~ only' >"build/list.$target"
+	step "tests on $release" tests/vm/run.sh --name "$target" \
+		--kernel "$kernel" --root "$root" --list "build/list.$target" \
+		--env "COMPCH_KO=/run/compch/build/$release/ib_compch.ko" \
+		--env "COMPCH_TESTDEV_KO=/run/compch/build/$release/compch_testdev.ko" \
+		--env "COMPCH_BUILD=/run/compch/build/user-$codename"
+}
+
+cd "$top" || exit 1
+mkdir -p build
+for target in "${targets[@]}"; do
+	case $target in
+	selftest) step "the runner itself" tests/vm/selftest.sh ;;
+	*) on "$target" ;;
+	esac
+done
+sum
