@@ -13,7 +13,7 @@
 #define DISASSOCIATE	"/sys/module/compch_testdev/parameters/disassociate"
 
 /* Whatever happens in the meantime, the next test finds the devices as usual */
-static void readd(bool disassociate)
+static void add_again(bool disassociate)
 {
 	eq(file_write(DISASSOCIATE, disassociate ? "Y" : "N"), 0);
 	file_write(CTL, "del 0");
@@ -169,7 +169,7 @@ static int waits(void)
 	struct cq cq, far;
 	int chan;
 
-	readd(false);
+	add_again(false);
 	eventually(ctx_open(&ctx, 0) == 0);
 	must(ctx_get_context(&ctx));
 	chan = chan_new(&ctx);
@@ -228,7 +228,7 @@ static int waits(void)
 	}
 
 	check_case("the device comes back");
-	readd(true);
+	add_again(true);
 	works();
 	return abi_done();
 }
@@ -248,6 +248,6 @@ int main(int argc, char **argv)
 	status = child_status(pid);
 	eq(status, 0);
 	if (status)
-		readd(true);
+		add_again(true);
 	return abi_done();
 }
