@@ -64,6 +64,10 @@ int main(int argc, char **argv)
 	eq(channel_destroy(&ctx, chan), 0);
 	channel_is(&ctx, chan, COMPCH_CHANNEL_CLOSED, 0, 0, 0, 1);
 	eq(channel_destroy(&ctx, chan), -EIO);
+	must(cq_create(&ctx, &cq, -1));
+	eq(assoc_create(&cq, chan), -EIO);
+	channel_is(&ctx, chan, COMPCH_CHANNEL_CLOSED, 0, 0, 0, 1);
+	eq(cq_destroy(&cq), 0);
 	eq(close(chan), 0);
 
 	/* close() asks nobody; the association stays and keeps the channel. */

@@ -152,6 +152,24 @@ int main(int argc, char **argv)
 		eq(ready(level), 0);
 	}
 
+	if (ours) {
+		int from = chan_new(&ctx);
+		struct cq moved;
+
+		check_case("events that are moved here");
+		cq_on(&ctx, &moved, from);
+		eq(fire(&moved, 2), 0);
+		waiter_start(&w, level);
+		waiter_start(&w2, edge);
+		must(assoc_move(&moved, chan));
+		eq(waiter_end(&w), readable);
+		eq(waiter_end(&w2), readable);
+		eq(ready(edge), 0);
+		eq(rd(chan, events, sizeof(events)), 2 * DESC_SIZE);
+		cq_off(&moved);
+		eq(ready(level), 0);
+	}
+
 	check_case("closed");
 	waiter_start(&w, level);
 	waiter_start(&w2, edge);

@@ -17,7 +17,7 @@ static int at_limit(void)
 	int chan = must(channel_create(&ctx, 0));
 	struct cq cq, more, third;
 
-	/* Four of the five objects: two CQs, two associations */
+	/* Four of the five objects: two CQs and two associations */
 	must(cq_create(&ctx, &cq, -1));
 	must(cq_create(&ctx, &more, -1));
 	must(assoc_create(&cq, chan));
@@ -68,6 +68,12 @@ int main(int argc, char **argv)
 	}
 	status = child_status(pid);
 	eq(status, 0);
+	/*
+	 * The kernel keeps the limits of a cgroup that is removed, until the
+	 * device is, and then looks at the cgroup (6.1 and 6.12 at least).
+	 */
+	snprintf(file, sizeof(file), "%s/rdma.max", path);
+	must(file_write(file, "compch_test0 hca_handle=max hca_object=max"));
 	eventually(rmdir(path) == 0);
 	eq(umount(dir), 0);
 	eq(rmdir(dir), 0);
