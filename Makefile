@@ -40,6 +40,10 @@ userspace:
 tests: userspace
 	@$(call each,$(tests),all)
 
+# The library on a model of libibverbs and the kernel; no device is needed.
+check-library: tests
+	@$(MAKE) --no-print-directory -C tests/shim BUILD=$(USERSPACE) check
+
 install: all
 	$(MAKE) -C $(KDIR) M=$(abspath $(MODULE)) \
 		$(if $(DESTDIR),INSTALL_MOD_PATH=$(DESTDIR)) modules_install
@@ -54,7 +58,7 @@ demo:
 
 test:
 	@scripts/deps.sh build test
-	@tests/run.sh selftest host
+	@tests/run.sh selftest library host
 
 newer:
 	@scripts/deps.sh build test newer
@@ -80,4 +84,4 @@ help:
 	@echo
 	@echo 'KDIR = $(KDIR)'
 
-.PHONY: all module userspace tests install clean demo test newer check help
+.PHONY: all module userspace tests check-library install clean demo test newer check help

@@ -11,9 +11,10 @@ top=$(cd "$(dirname "$0")/.." && pwd) || exit 1
 usage()
 {
 	cat <<END
-usage: $ME [--only REGEX] [selftest|host|trixie|trixie-backports]...
+usage: $ME [--only REGEX] [selftest|library|host|trixie|trixie-backports]...
 
   selftest           does the runner of the virtual machines catch failures?
+  library            the library, on a model of libibverbs and the kernel
   host               this system's release and its kernel (default)
   trixie...          the kernel of that suite, in the trixie chroot
 
@@ -73,6 +74,8 @@ mkdir -p build
 for target in "${targets[@]}"; do
 	case $target in
 	selftest) step "the runner itself" tests/vm/selftest.sh ;;
+	library) step "the library, without a device" \
+		make --no-print-directory -s check-library ;;
 	*) on "$target" ;;
 	esac
 done

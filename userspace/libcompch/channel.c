@@ -51,6 +51,21 @@ static void channel_bury_locked(struct compch_channel *ch)
 }
 
 /**
+ * compch_channel_fork_child() - put the list of dead channels in order
+ *
+ * Another thread of the parent may have been changing it.  The list itself is
+ * changed by single stores, so at worst a channel's memory is lost.
+ */
+void compch_channel_fork_child(void)
+{
+	struct compch_channel **link = &channel_dead;
+
+	while (*link)
+		link = &(*link)->next_dead;
+	channel_dead_end = link;
+}
+
+/**
  * compch_channel_create() - create a channel
  * @ctx: the context that it is to belong to, which is supported
  * @flags: enum compch_channel_flags
@@ -62,17 +77,21 @@ struct compch_channel *compch_channel_create(struct compch_context *ctx,
 					     uint32_t flags)
 {
 	struct compch_channel *ch;
-	int ret;
+	int ret, fd;
 
-	ch = channel_alloc();
-	if (!ch)
-		return NULL;
-	ret = compch_ioctl_channel_create(ctx, flags, &ch->base.fd);
+	ret = compch_ioctl_channel_create(ctx, flags, &fd);
 	if (ret) {
-		free(ch);
 		errno = ret;
 		return NULL;
 	}
+	/* Nothing may fail later: this memory is never given back. */
+	ch = channel_alloc();
+	if (!ch) {
+		close(fd);
+		errno = ENOMEM;
+		return NULL;
+	}
+	ch->base.fd = fd;
 	ch->base.context = ctx->context;
 	ch->ctx = ctx;
 	ch->process = compch_process();

@@ -26,7 +26,7 @@
  *  compch_registry_lock()	guards the registry, every reference count and
  *	every member marked [R].  It is a leaf: no system call, no allocation,
  *	no call into libibverbs and no other lock is made or taken under it.
- *	It is the only lock that fork() waits for (fork.c).
+ *	fork() does not wait for it (fork.c).
  *
  *  struct compch_cq.lock	serialises the calls with the handle of one
  *	association.  The kernel only tries for its lock of that handle, and
@@ -102,6 +102,7 @@ struct compch_node {
 
 void compch_registry_lock(void);
 void compch_registry_unlock(void);
+void compch_registry_fork_child(void);
 /* With the lock held: */
 void compch_registry_add(struct compch_node *node, enum compch_kind kind,
 			 const void *key);
@@ -174,6 +175,7 @@ struct compch_channel {
 	struct compch_channel *next_dead; /* [R] */
 };
 
+void compch_channel_fork_child(void);
 struct compch_channel *compch_channel_create(struct compch_context *ctx,
 					     uint32_t flags);
 struct compch_channel *compch_channel_get(struct ibv_comp_channel *channel);

@@ -169,7 +169,9 @@ int compch_context_unsupported(struct compch_context *ctx,
 		return 0;
 	if (!told)
 		compch_complain("COMPCH=require: %s: %s",
-				ibv_get_device_name(ctx->context->device),
+				ctx->context->device ?
+				ibv_get_device_name(ctx->context->device) :
+				"(no device)",
 				compch_support_reason(support));
 	return EOPNOTSUPP;
 }

@@ -13,16 +13,6 @@
 
 static uint32_t fork_generation;
 
-static void fork_prepare(void)
-{
-	compch_registry_lock();
-}
-
-static void fork_parent(void)
-{
-	compch_registry_unlock();
-}
-
 static void fork_reset_channel(struct compch_node *node, void *arg)
 {
 	struct compch_channel *ch;
@@ -43,18 +33,30 @@ static void fork_reset_cq(struct compch_node *node, void *arg)
 /*
  * The threads that held a lock or were in the middle of a call do not exist
  * here.  References that they held are never dropped: a leak, no danger.
+ *
+ * Nothing is locked before fork(): the library is initialized after those that
+ * it is preloaded into, so a lock of ours would be taken before theirs, while
+ * another thread may hold theirs and call a verb.  What our locks guard is in
+ * order at any moment instead, but for what is mended here.
  */
 static void fork_child(void)
 {
 	fork_generation++;
+	compch_registry_fork_child();
+	compch_channel_fork_child();
 	compch_registry_for_each(COMPCH_CHANNEL, fork_reset_channel, NULL);
 	compch_registry_for_each(COMPCH_CQ, fork_reset_cq, NULL);
-	compch_registry_unlock();
 }
 
 static void __attribute__((constructor)) fork_init(void)
 {
-	pthread_atfork(fork_prepare, fork_parent, fork_child);
+	/*
+	 * Not at the first call of a verb: looking them up takes the dynamic
+	 * linker's lock, which may be held by a thread that runs constructors,
+	 * and those may call a verb.
+	 */
+	compch_real();
+	pthread_atfork(NULL, NULL, fork_child);
 }
 
 /**

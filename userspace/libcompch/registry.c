@@ -5,6 +5,9 @@
  *
  * It is asked when something is created or destroyed, never for an event, so
  * one hash table under one mutex is all it takes.
+ *
+ * An object comes and goes by a single store, after everything before it, so
+ * that the copy that a child gets by fork() is in order at any moment.
  */
 #include "compch-private.h"
 
@@ -34,6 +37,12 @@ void compch_registry_unlock(void)
 	pthread_mutex_unlock(&registry_mutex);
 }
 
+/** compch_registry_fork_child() - make the lock free, whoever held it */
+void compch_registry_fork_child(void)
+{
+	pthread_mutex_init(&registry_mutex, NULL);
+}
+
 /**
  * compch_registry_add() - make an object findable
  * @node: its node, which is in the registry no more than once
@@ -50,7 +59,8 @@ void compch_registry_add(struct compch_node *node, enum compch_kind kind,
 	node->kind = kind;
 	node->key = key;
 	node->next = *bucket;
-	*bucket = node;
+	/* Pairs with fork(), which copies what has been stored until then. */
+	__atomic_store_n(bucket, node, __ATOMIC_RELEASE);
 }
 
 /**
@@ -65,7 +75,7 @@ void compch_registry_del(struct compch_node *node)
 
 	for (; *link; link = &(*link)->next) {
 		if (*link == node) {
-			*link = node->next;
+			__atomic_store_n(link, node->next, __ATOMIC_RELEASE);
 			return;
 		}
 	}

@@ -181,7 +181,9 @@ static struct ibv_cq *make_cq_ex(struct compch_context *ctx,
 		attr->channel = named;
 	} else {
 		if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD)
-			size = sizeof(copy);
+			size = offsetof(struct ibv_cq_init_attr_ex,
+					parent_domain) +
+			       sizeof(copy.parent_domain);
 		else if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS)
 			size = offsetof(struct ibv_cq_init_attr_ex, flags) +
 			       sizeof(copy.flags);
@@ -235,7 +237,7 @@ struct ibv_cq_ex *compch_shim_create_cq_ex(struct ibv_context *context,
  * ibv_destroy_cq() - destroy a CQ
  * @cq: on a stock channel, on none, or on one of ours
  *
- * See compch_cq_destroy().
+ * See compch_cq_destroy().  Sets errno as well, as libibverbs happens to do.
  */
 COMPCH_EXPORT int ibv_destroy_cq(struct ibv_cq *cq)
 {
@@ -246,5 +248,7 @@ COMPCH_EXPORT int ibv_destroy_cq(struct ibv_cq *cq)
 		return compch_real()->destroy_cq(cq);
 	ret = compch_cq_destroy(c);
 	compch_cq_put(c);
+	if (ret)
+		errno = ret;
 	return ret;
 }

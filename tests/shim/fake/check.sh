@@ -7,6 +7,7 @@
 set -u
 build=${1:?}
 tests=$build/tests/shim/fake
+passed=0
 failed=0
 
 check()
@@ -15,16 +16,17 @@ check()
 	shift
 
 	if out=$("$@" 2>&1) && [ -z "$out" ]; then
-		echo "ok - $title"
+		passed=$((passed + 1))
+		echo "ok $((passed + failed)) - $title"
 	else
-		echo "NOT OK - $title"
-		echo "$out" | sed 's/^/    /'
 		failed=$((failed + 1))
+		echo "not ok $((passed + failed)) - $title"
+		echo "$out" | sed 's/^/# /'
 	fi
 }
 
 export LD_LIBRARY_PATH="$tests:$build"
-for test in contexts errors fallback inert race versions; do
+for test in atfork contexts errors fallback inert race versions; do
 	compch=auto
 	[ "$test" != inert ] || compch=off
 	check "$test, preloaded" env COMPCH=$compch \
@@ -34,5 +36,5 @@ for test in contexts errors fallback inert race versions; do
 	[ "$test" = versions ] ||
 		check "$test, static" env COMPCH=$compch "$tests/$test-static"
 done
-echo "$failed failed"
+echo "$passed passed, $failed failed, 0 skipped"
 [ "$failed" = 0 ]
