@@ -396,7 +396,10 @@ static int compch_queue_fill(struct compch_queue *queue, struct iov_iter *to,
 		copied = compch_queue_copy(queue, to, &short_copy);
 		*done += copied;
 		spin_unlock_irq(&queue->pollers.lock);
-		if (iov_iter_count(to) < sizeof(u64)) {
+		/* There may be gigabytes to copy. */
+		cond_resched();
+		if (iov_iter_count(to) < sizeof(u64) ||
+		    (*done && fatal_signal_pending(current))) {
 			spin_lock_irq(&queue->pollers.lock);
 			break;
 		}

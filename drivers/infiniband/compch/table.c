@@ -12,11 +12,11 @@
 #define COMPCH_TABLE_MAX_BITS	20
 
 static struct compch_buckets *compch_buckets_alloc(unsigned int bits,
-						   unsigned int set)
+						   unsigned int set, gfp_t gfp)
 {
 	struct compch_buckets *buckets;
 
-	buckets = kvzalloc(struct_size(buckets, head, 1UL << bits), GFP_KERNEL);
+	buckets = kvzalloc(struct_size(buckets, head, 1UL << bits), gfp);
 	if (!buckets)
 		return NULL;
 	buckets->bits = bits;
@@ -46,7 +46,7 @@ int compch_table_init(struct compch_table *table)
 {
 	struct compch_buckets *buckets;
 
-	buckets = compch_buckets_alloc(COMPCH_TABLE_MIN_BITS, 0);
+	buckets = compch_buckets_alloc(COMPCH_TABLE_MIN_BITS, 0, GFP_KERNEL);
 	if (!buckets)
 		return -ENOMEM;
 	mutex_init(&table->lock);
@@ -68,7 +68,7 @@ void compch_table_exit(struct compch_table *table)
 
 /*
  * Twice as many buckets.  Without memory for them the table stays as it is:
- * look-ups get slower, nothing fails.
+ * look-ups get slower, nothing fails, and nobody is killed for it.
  */
 static void compch_table_grow(struct compch_table *table)
 {
@@ -77,7 +77,9 @@ static void compch_table_grow(struct compch_table *table)
 	struct compch_buckets *new;
 	unsigned long i;
 
-	new = compch_buckets_alloc(old->bits + 1, !old->set);
+	new = compch_buckets_alloc(old->bits + 1, !old->set,
+				   GFP_KERNEL | __GFP_NOWARN |
+				   __GFP_RETRY_MAYFAIL);
 	if (!new)
 		return;
 	for (i = 0; i < 1UL << old->bits; i++)

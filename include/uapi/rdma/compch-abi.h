@@ -103,6 +103,7 @@
  *  EFAULT	     The buffer cannot be written.  The events stay queued and
  *		     uncounted.  If its beginning can be written, the events
  *		     that fit there are returned.
+ *	Bytes of the buffer behind what read() returns may be overwritten.
  *
  * An event is counted as reported, and must be acknowledged, exactly when it
  * has been copied to the reader's buffer.  SIGIO is sent (F_SETOWN, O_ASYNC)
