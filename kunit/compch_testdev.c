@@ -232,7 +232,8 @@ static int fire(struct testdev_cq *tcq, unsigned int count,
 	struct testdev_firing firing = {
 		.tcq = tcq,
 		.soft = context == COMPCH_TESTDEV_SOFTIRQ,
-		.work = IRQ_WORK_INIT_HARD(fire_hardirq),
+		/* As drivers' interrupts are: a thread on a real-time kernel. */
+		.work = IRQ_WORK_INIT(fire_hardirq),
 	};
 	int ret = 0;
 
