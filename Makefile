@@ -60,6 +60,14 @@ test:
 	@scripts/deps.sh build test
 	@tests/run.sh selftest library host
 
+kunit:
+	@scripts/deps.sh build uml
+	@kunit/run.sh
+
+test-uml:
+	@scripts/deps.sh build test uml
+	@tests/uml.sh
+
 newer:
 	@scripts/deps.sh build test newer
 	@tests/run.sh trixie trixie-backports
@@ -76,12 +84,15 @@ help:
 	@echo '              this Debian release'
 	@echo 'make newer    the same with the kernels of trixie and trixie-backports,'
 	@echo '              in a chroot of their own'
+	@echo 'make kunit    the KUnit suites, in User Mode Linux, under its sanitizers'
+	@echo 'make test-uml the other tests there'
 	@echo 'make check    static checks: compilers, sparse, checkpatch, spelling'
 	@echo 'make clean    remove build/'
 	@echo
-	@echo 'demo, test, newer and check install the Debian packages that they need, as'
+	@echo 'They install the Debian packages that they need, as'
 	@echo 'root. What is fetched is kept in $${XDG_CACHE_HOME:-~/.cache}/compch.'
 	@echo
 	@echo 'KDIR = $(KDIR)'
 
-.PHONY: all module userspace tests check-library install clean demo test newer check help
+.PHONY: all module userspace tests check-library install clean demo test \
+	newer kunit test-uml check help

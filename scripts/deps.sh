@@ -18,6 +18,7 @@ Install what is missing of the groups' packages; --list only prints them all.
   build   to build the module and the userspace
   test    to boot virtual machines and run the tests in them
   uml     to build the User Mode Linux kernel and to run the tests in it
+  coverage to see what tests reach, besides "uml"
   newer   to make the chroot for newer kernels, see scripts/chroot.sh
   check   to run the static checks
 END
@@ -39,6 +40,9 @@ packages_of()
 	uml)
 		echo linux-source-6.1 gcc libc6-dev make flex bison bc xz-utils \
 			kmod busybox-static iproute2 procps
+		;;
+	coverage)
+		echo lcov
 		;;
 	newer)
 		echo debootstrap debian-archive-keyring util-linux xz-utils
