@@ -13,6 +13,8 @@ here=$(cd "$(dirname "$0")" && pwd) || exit 1
 top=$(cd "$here/../.." && pwd) || exit 1
 # shellcheck source=scripts/lib.sh
 . "$top/scripts/lib.sh"
+# shellcheck source=tests/vm/judge.sh
+. "$here/judge.sh"
 
 usage()
 {
@@ -100,81 +102,12 @@ have busybox ||
 	die "busybox is missing: run scripts/deps.sh test"
 [ -n "$kernel" ] || kernel=$("$top/scripts/kernel.sh") || exit 1
 
-# --- what to run ----------------------------------------------------------
-
-names=()
-limits=()
-commands=()
-
 if [ -n "$list" ]; then
-	while IFS= read -r line || [ -n "$line" ]; do
-		case $line in
-		'' | '#'*) continue ;;
-		*': '*) ;;
-		*) die "$list: not 'NAME: COMMAND': $line" ;;
-		esac
-		head=${line%%: *}
-		commands+=("${line#*: }")
-		names+=("${head%% timeout=*}")
-		case $head in
-		*' timeout='*) limits+=("${head##* timeout=}") ;;
-		*) limits+=("$limit") ;;
-		esac
-	done <"$list" || exit 1
-	[ ${#names[@]} -gt 0 ] || die "$list: no command"
+	judge_list "$list"
 else
 	[ $# -gt 0 ] || { usage >&2; exit 2; }
-	names=("$name")
-	limits=("$limit")
-	if [ $# -eq 1 ]; then
-		commands=("$1")
-	else
-		commands=("${*@Q}")
-	fi
+	judge_single "$@"
 fi
-total=${#names[@]}
-
-# --- the result -----------------------------------------------------------
-
-passed=0
-failed=0
-skipped=0
-
-tap()
-{
-	[ -n "$plain" ] || printf '%s\n' "$*"
-}
-
-# Lines from standard input, as TAP comments.
-comment()
-{
-	tr -d '\000\r' | sed 's/^/# /'
-}
-
-# result ID ok|skip|fail REASON
-result()
-{
-	local id=$1 what=$2 reason=$3 title=${names[$1 - 1]}
-
-	case $what in
-	ok)
-		passed=$((passed + 1))
-		tap "ok $id - $title # $reason"
-		;;
-	skip)
-		skipped=$((skipped + 1))
-		tap "ok $id - $title # SKIP $reason"
-		;;
-	fail)
-		failed=$((failed + 1))
-		if [ -n "$plain" ]; then
-			say "$title: $reason"
-		else
-			tap "not ok $id - $title # $reason"
-		fi
-		;;
-	esac
-}
 
 # --- the guest's files ----------------------------------------------------
 
@@ -196,16 +129,7 @@ trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-mkdir "$work/vm"
-cp "$here/guest.sh" "$work/vm/"
-for ((i = 1; i <= total; i++)); do
-	printf '%s %s\n' "$i" "${limits[i - 1]}" >>"$work/vm/list"
-	printf '%s\n' "${commands[i - 1]}" >"$work/vm/command.$i"
-	printf '%s\t%s\n' "$i" "${names[i - 1]}" >>"$log/names"
-done
-for i in "${env[@]}"; do
-	printf 'export %s=%q\n' "${i%%=*}" "${i#*=}" >>"$work/vm/env"
-done
+judge_guest "$work/vm" "${env[@]}"
 "$here/initramfs.sh" "$work/initramfs" "$kernel" "$here/init.sh" "$work/vm" \
 	9pnet_virtio virtio_pci 9p || exit 1
 image=$(echo "$kernel"/boot/vmlinuz-*)
@@ -250,163 +174,13 @@ qemu-system-x86_64 "${accel[@]}" -M pc -smp "$smp" -m "$mem" \
 qemu=$!
 echo "$qemu" >"$log/pid"
 
-# --- what the guest says --------------------------------------------------
+judge "$qemu" "$verdicts"
 
-exec 3<"$verdicts"
-partial=
-
-# verdict DEADLINE - the next complete line in $verdict. Fails with the reason
-# in $lost when there is none by the time that $SECONDS says DEADLINE, or when
-# there can be none any more.
-verdict()
-{
-	local deadline=$1 gone="" next=$((SECONDS + 60)) since=$SECONDS
-
-	while :; do
-		if IFS= read -r verdict <&3; then
-			verdict=$partial${verdict%$'\r'}
-			partial=
-			return 0
-		fi
-		partial=$partial$verdict
-		if [ -n "$gone" ]; then
-			lost="the virtual machine ended"
-			! grep -aq 'Kernel panic' "$log/console" ||
-				lost="the kernel panicked"
-			return 1
-		fi
-		if ! kill -0 "$qemu" 2>/dev/null; then
-			gone=1 # and read what it has written till then
-			continue
-		fi
-		if [ "$SECONDS" -ge "$deadline" ]; then
-			lost="the virtual machine hangs"
-			return 1
-		fi
-		if [ "$SECONDS" -ge "$next" ]; then
-			next=$((SECONDS + 60))
-			tap "# ... $((SECONDS - since)) s"
-		fi
-		sleep 0.1
-	done 2>/dev/null
-}
-
-scan()
-{
-	"$here/kmsg-scan.sh" "${allow[@]}"
-}
-
-# judge ID STATUS SECONDS - the result of a command that ended.
-judge()
-{
-	local id=$1 status=$2 took=$3 out=$log/$1.out kmsg=$log/$1.kmsg
-	local bad="" reason
-
-	[ -z "$plain" ] || tr -d '\000' <"$out"
-	if ! grep -aq "compch-vm: end $id\$" "$kmsg"; then
-		bad="no kernel log"
-	elif ! scan <"$kmsg" >"$log/$id.bad"; then
-		bad="the kernel complained"
-	else
-		rm "$log/$id.bad"
-	fi
-	case $status in
-	0 | 77) reason=$bad ;;
-	timeout) reason="timeout after ${limits[id - 1]} s${bad:+, and $bad}" ;;
-	*) reason="exit status $status${bad:+, and $bad}" ;;
-	esac
-	if [ -n "$reason" ]; then
-		result "$id" fail "$reason"
-		[ -n "$plain" ] || tail -n 40 "$out" | comment
-		[ ! -f "$log/$id.bad" ] || head -n 60 "$log/$id.bad" | comment
-	elif [ "$status" = 77 ]; then
-		reason=$(tr -d '\000\r' <"$out" | grep . | tail -n 1)
-		reason=${reason#SKIP: }
-		result "$id" skip "${reason:-no reason given}"
-	else
-		result "$id" ok "$took s"
-	fi
-}
-
-# Beyond its commands' limits, how long may the guest take to answer?
-grace=${COMPCH_VM_GRACE:-60}
-lost=
-finished=
-running=
-next=1
-deadline=$((SECONDS + 300))
-while verdict "$deadline"; do
-	read -r word id status <<<"$verdict"
-	case $word in
-	ready)
-		tap "# Linux $id, up in $SECONDS s"
-		deadline=$((SECONDS + grace))
-		;;
-	start)
-		[ "$id" = "$next" ] || { lost="the guest lost count"; break; }
-		running=$id
-		since=$SECONDS
-		deadline=$((SECONDS + limits[id - 1] + grace))
-		;;
-	end)
-		[ "$id" = "$running" ] || { lost="the guest lost count"; break; }
-		judge "$id" "$status" $((SECONDS - since))
-		running=
-		next=$((id + 1))
-		deadline=$((SECONDS + grace))
-		;;
-	done)
-		finished=1
-		break
-		;;
-	fatal)
-		lost="the guest gave up: $id $status"
-		break
-		;;
-	*)
-		lost="the guest talks nonsense"
-		break
-		;;
-	esac
-done
-
-# It writes nothing more, but let it go by itself if it does.
+# It writes nothing more, but let it go by itself if it has finished.
 [ -z "$finished" ] || for ((i = 0; i < 50; i++)); do
 	kill -0 "$qemu" 2>/dev/null || break
 	sleep 0.1
 done
 { kill -KILL "$qemu" && wait "$qemu"; } 2>/dev/null
 qemu=
-
-for ((; next <= total; next++)); do
-	[ -z "$finished" ] || lost="no verdict"
-	if [ "$next" = "$running" ]; then
-		result "$next" fail "$lost while this ran"
-		tail -n 40 "$log/$next.out" 2>/dev/null | comment
-	else
-		result "$next" fail "${lost:-no verdict}"
-	fi
-done
-if [ -z "$finished" ]; then
-	tail -n 40 "$log/qemu" "$log/console" | comment
-fi
-
-# What the kernel said while no command ran: at boot, and after the last one.
-outside()
-{
-	sed -e '/compch-vm: start [0-9]*$/,/compch-vm: end [0-9]*$/d' \
-		"$log/all.kmsg"
-}
-if [ -n "$finished" ] && ! outside | scan >"$log/outside.bad"; then
-	total=$((total + 1))
-	names+=("kernel log outside of the commands")
-	result "$total" fail "the kernel complained"
-	head -n 60 "$log/outside.bad" | comment
-else
-	rm -f "$log/outside.bad"
-fi
-
-[ -n "$plain" ] || [ "$failed" = 0 ] || tap "# logs are in $log"
-[ -n "$plain" ] ||
-	printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
-[ "$failed" = 0 ]
+judge_end
