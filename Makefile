@@ -68,6 +68,10 @@ test-uml:
 	@scripts/deps.sh build test uml
 	@tests/uml.sh
 
+mutate:
+	@scripts/deps.sh build test uml
+	@tests/mutate/run.sh
+
 newer:
 	@scripts/deps.sh build test newer
 	@tests/run.sh trixie trixie-backports
@@ -86,6 +90,7 @@ help:
 	@echo '              in a chroot of their own'
 	@echo 'make kunit    the KUnit suites, in User Mode Linux, under its sanitizers'
 	@echo 'make test-uml the other tests there'
+	@echo 'make mutate   does a test fail for each way to break the module?'
 	@echo 'make check    static checks: compilers, sparse, checkpatch, spelling'
 	@echo 'make clean    remove build/'
 	@echo
@@ -95,4 +100,4 @@ help:
 	@echo 'KDIR = $(KDIR)'
 
 .PHONY: all module userspace tests check-library install clean demo test \
-	newer kunit test-uml check help
+	newer kunit test-uml mutate check help
