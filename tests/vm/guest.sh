@@ -69,8 +69,8 @@ run()
 	dog=$!
 	wait "$pid"
 	status=$?
-	# Neither is there any more in the usual case.
-	kill -KILL -- -$dog -$pid 2>/dev/null
+	# The watchdog may not have got to setsid, and so have no group yet.
+	kill -KILL -- -$dog $dog -$pid 2>/dev/null
 	wait "$dog" 2>/dev/null
 	[ ! -e /run/vm/timeout ] || status=timeout
 }
