@@ -124,6 +124,17 @@ failed_in()
 		grep -aqE "^(\[ *[0-9.]+\])? *not ok [0-9]+ (- )?$2( #.*)?\$"
 }
 
+# died_in FILE TEST - did the kernel panic in TEST? It is the one after the last
+# that has a verdict; its number is that of the run with nothing broken.
+died_in()
+{
+	local number
+
+	number=$(sed -nE "s/^    ok ([0-9]+) $2\$/\1/p" "$log/intact")
+	[ -n "$number" ] && grep -aq "the kernel panicked while this ran" "$1" &&
+		[ "$(grep -acE '^    (not )?ok [0-9]+ ' "$1")" = $((number - 1)) ]
+}
+
 # catch_first OUT KIND WHAT TEST - run tests of the copy; succeeds if they pass.
 # A suite is stopped when TEST has failed: whatever else waits for what does not
 # come would take minutes.
@@ -168,7 +179,7 @@ mutation()
 		echo "it does not build"
 	elif catch_first "$out" "$kind" "$what" "$test"; then
 		echo "survived $by"
-	elif ! failed_in "$out" "$test"; then
+	elif ! failed_in "$out" "$test" && ! died_in "$out" "$test"; then
 		echo "noticed, but not by $by"
 	else
 		echo "$by"
