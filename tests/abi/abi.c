@@ -917,7 +917,9 @@ static bool task_sleeps_in_any(pid_t pid, pid_t tid)
 		return false;
 	/* The command's name, in parentheses, may contain anything. */
 	state = strrchr(buf, ')');
-	return state && !strncmp(state, ") S ", 4);
+	/* A device's removal waits uninterruptibly. */
+	return state && (!strncmp(state, ") S ", 4) ||
+			 !strncmp(state, ") D ", 4));
 }
 
 bool task_blocked(pid_t pid, pid_t tid, long syscall)
