@@ -6,7 +6,7 @@
 #include "abi.h"
 
 #define CQS	3
-#define EVENTS	20000
+#define EVENTS	2000
 
 int main(int argc, char **argv)
 {
