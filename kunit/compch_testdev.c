@@ -14,6 +14,10 @@
  *	"start TAG COUNT CONTEXT CPU"	the same, but from a thread and at
  *		once; with COUNT 0 until it is stopped.
  *	"stop TAG"			stops that thread.
+ *	"load TAG"			reads the CQ's completion handler, as a
+ *		driver does that is interrupted just before it calls it.
+ *	"late TAG COUNT CONTEXT CPU"	calls that handler, whatever the CQ's
+ *		is by now.
  *
  *   /sys/kernel/debug/compch_testdev/cqs (read)
  *	One line for each CQ with a tag: "TAG fired N notified M", the calls
@@ -91,6 +95,7 @@ static struct testdev_slot slots[COMPCH_TESTDEV_MAX_DEVS];
  * @unused:	@users is down to 0
  * @fired:	calls of the completion handler
  * @notified:	requests for notification
+ * @loaded:	the completion handler for late calls
  * @lock:	guards what follows
  * @dead:	no thread may be started any more
  * @thread:	fires on its own
@@ -106,6 +111,7 @@ struct testdev_cq {
 	struct completion unused;
 	atomic64_t fired;
 	atomic64_t notified;
+	ib_comp_handler loaded;
 	struct mutex lock;
 	bool dead;
 	struct task_struct *thread;
@@ -155,6 +161,7 @@ static void tcq_put(struct testdev_cq *tcq)
 
 struct testdev_firing {
 	struct testdev_cq *tcq;
+	ib_comp_handler handler;
 	unsigned int count;
 	bool soft;
 	struct irq_work work;
@@ -162,14 +169,18 @@ struct testdev_firing {
 	struct completion done;
 };
 
-/* Called in the context asked for */
-static void fire_here(struct testdev_cq *tcq, unsigned int count)
+/* Called in the context asked for; a @handler of NULL is that of the moment */
+static void fire_here(struct testdev_cq *tcq, ib_comp_handler handler,
+		      unsigned int count)
 {
 	struct ib_cq *cq = &tcq->ibcq;
 
 	while (count--) {
 		atomic64_inc(&tcq->fired);
-		cq->comp_handler(cq, cq->cq_context);
+		if (handler)
+			handler(cq, cq->cq_context);
+		else
+			cq->comp_handler(cq, cq->cq_context);
 	}
 }
 
@@ -178,7 +189,7 @@ static long fire_process(void *arg)
 	struct testdev_firing *firing = arg;
 
 	might_sleep();
-	fire_here(firing->tcq, firing->count);
+	fire_here(firing->tcq, firing->handler, firing->count);
 	return 0;
 }
 
@@ -188,7 +199,7 @@ static void fire_softirq(struct tasklet_struct *tasklet)
 		container_of(tasklet, struct testdev_firing, tasklet);
 
 	WARN_ON_ONCE(!in_serving_softirq() || in_hardirq());
-	fire_here(firing->tcq, firing->count);
+	fire_here(firing->tcq, firing->handler, firing->count);
 	complete(&firing->done);
 }
 
@@ -202,7 +213,7 @@ static void fire_hardirq(struct irq_work *work)
 		tasklet_schedule(&firing->tasklet);
 		return;
 	}
-	fire_here(firing->tcq, firing->count);
+	fire_here(firing->tcq, firing->handler, firing->count);
 	complete(&firing->done);
 }
 
@@ -226,11 +237,13 @@ static void fire_irq(struct testdev_firing *firing, int cpu)
 	tasklet_kill(&firing->tasklet);
 }
 
-static int fire(struct testdev_cq *tcq, unsigned int count,
-		enum compch_testdev_context context, int cpu)
+static int fire(struct testdev_cq *tcq, ib_comp_handler handler,
+		unsigned int count, enum compch_testdev_context context,
+		int cpu)
 {
 	struct testdev_firing firing = {
 		.tcq = tcq,
+		.handler = handler,
 		.soft = context == COMPCH_TESTDEV_SOFTIRQ,
 		/* As drivers' interrupts are: a thread on a real-time kernel. */
 		.work = IRQ_WORK_INIT(fire_hardirq),
@@ -242,7 +255,7 @@ static int fire(struct testdev_cq *tcq, unsigned int count,
 
 	if (context == COMPCH_TESTDEV_PROCESS &&
 	    cpu == COMPCH_TESTDEV_ANY_CPU) {
-		fire_here(tcq, count);
+		fire_here(tcq, handler, count);
 		return 0;
 	}
 
@@ -275,7 +288,7 @@ static int fire(struct testdev_cq *tcq, unsigned int count,
 int compch_testdev_fire_cq(struct ib_cq *ibcq, unsigned int count,
 			   enum compch_testdev_context context, int cpu)
 {
-	return fire(to_tcq(ibcq), count, context, cpu);
+	return fire(to_tcq(ibcq), NULL, count, context, cpu);
 }
 EXPORT_SYMBOL_GPL(compch_testdev_fire_cq);
 
@@ -294,11 +307,42 @@ int compch_testdev_fire(u64 tag, unsigned int count,
 
 	if (!tcq)
 		return -ENOENT;
-	ret = fire(tcq, count, context, cpu);
+	ret = fire(tcq, NULL, count, context, cpu);
 	tcq_put(tcq);
 	return ret;
 }
 EXPORT_SYMBOL_GPL(compch_testdev_fire);
+
+static int tcq_load(u64 tag)
+{
+	struct testdev_cq *tcq = tcq_get(tag);
+
+	if (!tcq)
+		return -ENOENT;
+	mutex_lock(&tcq->lock);
+	tcq->loaded = READ_ONCE(tcq->ibcq.comp_handler);
+	mutex_unlock(&tcq->lock);
+	tcq_put(tcq);
+	return 0;
+}
+
+static int tcq_fire_late(u64 tag, unsigned int count,
+			 enum compch_testdev_context context, int cpu)
+{
+	struct testdev_cq *tcq = tcq_get(tag);
+	ib_comp_handler loaded;
+	int ret = -EINVAL;
+
+	if (!tcq)
+		return -ENOENT;
+	mutex_lock(&tcq->lock);
+	loaded = tcq->loaded;
+	mutex_unlock(&tcq->lock);
+	if (loaded)
+		ret = fire(tcq, loaded, count, context, cpu);
+	tcq_put(tcq);
+	return ret;
+}
 
 static int fire_thread(void *arg)
 {
@@ -308,7 +352,8 @@ static int fire_thread(void *arg)
 
 	while (!kthread_should_stop()) {
 		if (!ret && (left || !tcq->thread_count)) {
-			ret = fire(tcq, 1, tcq->thread_context, tcq->thread_cpu);
+			ret = fire(tcq, NULL, 1, tcq->thread_context,
+				   tcq->thread_cpu);
 			left--;
 			cond_resched();
 			continue;
@@ -685,10 +730,19 @@ static int fire_command(int argc, char **argv)
 	int cpu;
 	int ret;
 
-	if (argc == 2 && !strcmp(argv[0], "stop")) {
+	if (argc == 2) {
 		if (kstrtou64(argv[1], 0, &tag))
 			return -EINVAL;
-		return compch_testdev_stop(tag);
+		if (!strcmp(argv[0], "stop"))
+			return compch_testdev_stop(tag);
+		if (!strcmp(argv[0], "load"))
+			return tcq_load(tag);
+	}
+	if (argc == 5 && !strcmp(argv[0], "late")) {
+		ret = parse_fire(argv + 1, &tag, &count, &context, &cpu);
+		if (!ret && !count)
+			ret = -EINVAL;
+		return ret ?: tcq_fire_late(tag, count, context, cpu);
 	}
 	if (argc == 5 && !strcmp(argv[0], "start")) {
 		ret = parse_fire(argv + 1, &tag, &count, &context, &cpu);

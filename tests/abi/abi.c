@@ -815,6 +815,17 @@ int fire_stop(const struct cq *cq)
 	return file_write(TESTDEV "fire", "stop %" PRIu64, cq->tag);
 }
 
+int fire_load(const struct cq *cq)
+{
+	return file_write(TESTDEV "fire", "load %" PRIu64, cq->tag);
+}
+
+int fire_late(const struct cq *cq, unsigned int count, const char *context)
+{
+	return file_write(TESTDEV "fire", "late %" PRIu64 " %u %s any",
+			  cq->tag, count, context);
+}
+
 long long fired(const struct cq *cq)
 {
 	long long value;

@@ -203,6 +203,9 @@ int fire_in(const struct cq *cq, unsigned int count, const char *context,
 int fire_start(const struct cq *cq, unsigned int count, const char *context,
 	       int cpu);
 int fire_stop(const struct cq *cq);
+/* The driver reads the CQ's handler now, and calls it later */
+int fire_load(const struct cq *cq);
+int fire_late(const struct cq *cq, unsigned int count, const char *context);
 /* Events fired so far */
 long long fired(const struct cq *cq);
 /*
