@@ -57,8 +57,8 @@ demo:
 	@scripts/demo.sh
 
 test:
-	@scripts/deps.sh build test
-	@tests/run.sh selftest library host
+	@scripts/deps.sh build test uml
+	@tests/run.sh selftest library kunit uml host
 
 kunit:
 	@scripts/deps.sh build uml
@@ -67,6 +67,10 @@ kunit:
 test-uml:
 	@scripts/deps.sh build test uml
 	@tests/uml.sh
+
+coverage:
+	@scripts/deps.sh build test uml coverage
+	@tests/coverage.sh
 
 mutate:
 	@scripts/deps.sh build test uml
@@ -84,12 +88,13 @@ help:
 	@echo 'make          build the module (for KDIR) and the userspace'
 	@echo 'make install  install both (DESTDIR, PREFIX)'
 	@echo 'make demo     a verbs program on the new channels, in a virtual machine'
-	@echo 'make test     all tests, in virtual machines with the stock kernel of'
-	@echo '              this Debian release'
-	@echo 'make newer    the same with the kernels of trixie and trixie-backports,'
+	@echo 'make test     all tests, in virtual machines: User Mode Linux with its'
+	@echo '              sanitizers, and the stock kernel of this Debian release'
+	@echo 'make newer    the same as on that with the kernels of trixie and trixie-backports,'
 	@echo '              in a chroot of their own'
 	@echo 'make kunit    the KUnit suites, in User Mode Linux, under its sanitizers'
 	@echo 'make test-uml the other tests there'
+	@echo 'make coverage what the tests in User Mode Linux reach of the module'
 	@echo 'make mutate   does a test fail for each way to break the module?'
 	@echo 'make check    static checks: compilers, sparse, checkpatch, spelling'
 	@echo 'make clean    remove build/'
@@ -100,4 +105,4 @@ help:
 	@echo 'KDIR = $(KDIR)'
 
 .PHONY: all module userspace tests check-library install clean demo test \
-	newer kunit test-uml mutate check help
+	newer kunit test-uml coverage mutate check help

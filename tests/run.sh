@@ -11,10 +11,12 @@ top=$(cd "$(dirname "$0")/.." && pwd) || exit 1
 usage()
 {
 	cat <<END
-usage: $ME [--only REGEX] [selftest|library|host|trixie|trixie-backports]...
+usage: $ME [--only REGEX] [TARGET]...
 
   selftest           does the runner of the virtual machines catch failures?
   library            the library, on a model of libibverbs and the kernel
+  kunit              the KUnit suites, in User Mode Linux
+  uml                the tests in User Mode Linux, under its sanitizers
   host               this system's release and its kernel (default)
   trixie...          the kernel of that suite, in the trixie chroot
 
@@ -76,6 +78,8 @@ for target in "${targets[@]}"; do
 	selftest) step "the runner itself" tests/vm/selftest.sh ;;
 	library) step "the library, without a device" \
 		make --no-print-directory -s check-library ;;
+	kunit) step "KUnit" kunit/run.sh ;;
+	uml) step "User Mode Linux" tests/uml.sh --only "$only" ;;
 	*) on "$target" ;;
 	esac
 done
