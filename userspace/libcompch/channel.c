@@ -26,7 +26,9 @@ static struct compch_channel *channel_alloc(void)
 
 	compch_registry_lock();
 	for (link = &channel_dead; (ch = *link); link = &ch->next_dead) {
-		if (ch->refs)
+		/* With a context it still has its file descriptor as well. */
+		if (ch->refs || ch->ctx ||
+		    __atomic_load_n(&ch->users, __ATOMIC_SEQ_CST))
 			continue;
 		*link = ch->next_dead;
 		if (!*link)
@@ -35,16 +37,26 @@ static struct compch_channel *channel_alloc(void)
 		break;
 	}
 	compch_registry_unlock();
-	if (!ch)
-		return calloc(1, sizeof(*ch));
-	memset(ch, 0, sizeof(*ch));
+	if (!ch) {
+		ch = calloc(1, sizeof(*ch));
+		if (ch)
+			compch_waiters_init(&ch->waiters);
+		return ch;
+	}
+	/* Not what a late call may still be looking at: node, users, waiters. */
+	memset(&ch->base, 0, sizeof(ch->base));
+	ch->destroying = false;
+	ch->dead = false;
+	ch->lost = false;
+	ch->next_dead = NULL;
 	return ch;
 }
 
 /* The opposite of channel_alloc(), of a channel that is in the registry. */
 static void channel_bury_locked(struct compch_channel *ch)
 {
-	ch->dead = true;
+	/* Pairs with compch_channel_use(). */
+	__atomic_store_n(&ch->dead, true, __ATOMIC_SEQ_CST);
 	ch->next_dead = NULL;
 	*channel_dead_end = ch;
 	channel_dead_end = &ch->next_dead;
@@ -91,13 +103,13 @@ struct compch_channel *compch_channel_create(struct compch_context *ctx,
 		errno = ENOMEM;
 		return NULL;
 	}
+	/* The lock is for a late compch_channel_unuse() of its former life. */
+	compch_registry_lock();
 	ch->base.fd = fd;
 	ch->base.context = ctx->context;
 	ch->ctx = ctx;
 	ch->process = compch_process();
 	ch->refs = 1; /* the program's */
-
-	compch_registry_lock();
 	compch_context_ref_locked(ctx);
 	compch_registry_add(&ch->node, COMPCH_CHANNEL, &ch->base);
 	compch_registry_unlock();
@@ -126,13 +138,8 @@ struct compch_channel *compch_channel_get(struct ibv_comp_channel *channel)
 	return ch;
 }
 
-/**
- * compch_channel_put() - drop a reference
- * @ch: what to drop it of
- *
- * Only the last one closes the file descriptor: see compch-private.h.
- */
-void compch_channel_put(struct compch_channel *ch)
+/* Of a channel that has no reference left, and that nobody uses */
+static void channel_release(struct compch_channel *ch, unsigned int refs)
 {
 	struct compch_context *ctx = NULL;
 	int saved = errno;
@@ -140,7 +147,10 @@ void compch_channel_put(struct compch_channel *ch)
 	int fd = -1;
 
 	compch_registry_lock();
-	if (!--ch->refs && ch->ctx) {
+	ch->refs -= refs;
+	/* Pairs with compch_channel_use() and compch_channel_unuse(). */
+	if (!ch->refs && ch->ctx &&
+	    !__atomic_load_n(&ch->users, __ATOMIC_SEQ_CST)) {
 		if (!ch->lost)
 			fd = ch->base.fd;
 		ctx = ch->ctx;
@@ -153,6 +163,63 @@ void compch_channel_put(struct compch_channel *ch)
 	if (last_ctx)
 		free(ctx);
 	errno = saved;
+}
+
+/**
+ * compch_channel_put() - drop a reference
+ * @ch: what to drop it of
+ *
+ * Only the last one closes the file descriptor: see compch-private.h.
+ */
+void compch_channel_put(struct compch_channel *ch)
+{
+	channel_release(ch, 1);
+}
+
+/**
+ * compch_channel_use() - the channel of ours behind a program's pointer
+ * @channel: what the program passed
+ *
+ * As compch_channel_get(), but no lock is taken, so that threads with channels
+ * of their own do not meet.  Until compch_channel_unuse() the file descriptor
+ * is not closed:
+ *
+ *	use				destroy, then put
+ *	---				-----------------
+ *	users++				dead = true
+ *	dead (seq_cst)			users (seq_cst)
+ *	  true: gives up		  not 0: leaves it to unuse
+ *
+ * Return: NULL if the channel is a stock one.  If it is dead the file
+ * descriptor must not be used.
+ */
+struct compch_channel *compch_channel_use(struct ibv_comp_channel *channel)
+{
+	struct compch_node *node;
+	struct compch_channel *ch;
+
+	node = compch_registry_peek(COMPCH_CHANNEL, channel);
+	if (!node) {
+		compch_registry_lock();
+		node = compch_registry_find(COMPCH_CHANNEL, channel);
+		compch_registry_unlock();
+		if (!node)
+			return NULL;
+	}
+	ch = compch_container_of(node, struct compch_channel, node);
+	__atomic_add_fetch(&ch->users, 1, __ATOMIC_SEQ_CST);
+	return ch;
+}
+
+/**
+ * compch_channel_unuse() - end what compch_channel_use() began
+ * @ch: what it returned
+ */
+void compch_channel_unuse(struct compch_channel *ch)
+{
+	if (!__atomic_sub_fetch(&ch->users, 1, __ATOMIC_SEQ_CST) &&
+	    __atomic_load_n(&ch->dead, __ATOMIC_SEQ_CST))
+		channel_release(ch, 0);
 }
 
 /**

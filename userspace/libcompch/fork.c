@@ -44,6 +44,8 @@ static void fork_child(void)
 	fork_generation++;
 	compch_registry_fork_child();
 	compch_channel_fork_child();
+	compch_wait_fork_child();
+	compch_stock_fork_child();
 	compch_registry_for_each(COMPCH_CHANNEL, fork_reset_channel, NULL);
 	compch_registry_for_each(COMPCH_CQ, fork_reset_cq, NULL);
 }

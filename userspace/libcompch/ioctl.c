@@ -115,6 +115,37 @@ int compch_ioctl_channel_destroy(const struct compch_context *ctx, int fd)
 }
 
 /**
+ * compch_ioctl_channel_cancel() - CHANNEL_CANCEL
+ * @ctx: any context
+ * @fd: the channel
+ */
+int compch_ioctl_channel_cancel(const struct compch_context *ctx, int fd)
+{
+	union ioctl_call call = { .room = "" };
+
+	ioctl_fd(&call, COMPCH_ATTR_CHANNEL_CANCEL_FD, fd);
+	return ioctl_do(ctx, &call, COMPCH_OBJECT_CHANNEL,
+			COMPCH_METHOD_CHANNEL_CANCEL);
+}
+
+/**
+ * compch_ioctl_channel_query() - CHANNEL_QUERY
+ * @ctx: any context
+ * @fd: the channel
+ * @info: set to what the kernel knows of it
+ */
+int compch_ioctl_channel_query(const struct compch_context *ctx, int fd,
+			       struct compch_channel_info *info)
+{
+	union ioctl_call call = { .room = "" };
+
+	ioctl_fd(&call, COMPCH_ATTR_CHANNEL_QUERY_FD, fd);
+	ioctl_out(&call, COMPCH_ATTR_CHANNEL_QUERY_RESP, info, sizeof(*info));
+	return ioctl_do(ctx, &call, COMPCH_OBJECT_CHANNEL,
+			COMPCH_METHOD_CHANNEL_QUERY);
+}
+
+/**
  * compch_ioctl_assoc_create() - ASSOC_CREATE, with the default cookie
  * @ctx: the context of the CQ
  * @cq_handle: the CQ
@@ -137,6 +168,40 @@ int compch_ioctl_assoc_create(const struct compch_context *ctx,
 	if (!ret)
 		*handle = out->data;
 	return ret;
+}
+
+/**
+ * compch_ioctl_assoc_move() - ASSOC_MOVE
+ * @ctx: the context of the CQ
+ * @handle: the association
+ * @channel_fd: where to
+ */
+int compch_ioctl_assoc_move(const struct compch_context *ctx, uint32_t handle,
+			    int channel_fd)
+{
+	union ioctl_call call = { .room = "" };
+
+	ioctl_handle(&call, COMPCH_ATTR_ASSOC_MOVE_HANDLE, handle);
+	ioctl_fd(&call, COMPCH_ATTR_ASSOC_MOVE_CHANNEL_FD, channel_fd);
+	return ioctl_do(ctx, &call, COMPCH_OBJECT_ASSOC,
+			COMPCH_METHOD_ASSOC_MOVE);
+}
+
+/**
+ * compch_ioctl_assoc_query() - ASSOC_QUERY
+ * @ctx: the context of the CQ
+ * @handle: the association
+ * @info: set to what the kernel knows of it
+ */
+int compch_ioctl_assoc_query(const struct compch_context *ctx, uint32_t handle,
+			     struct compch_assoc_info *info)
+{
+	union ioctl_call call = { .room = "" };
+
+	ioctl_handle(&call, COMPCH_ATTR_ASSOC_QUERY_HANDLE, handle);
+	ioctl_out(&call, COMPCH_ATTR_ASSOC_QUERY_RESP, info, sizeof(*info));
+	return ioctl_do(ctx, &call, COMPCH_OBJECT_ASSOC,
+			COMPCH_METHOD_ASSOC_QUERY);
 }
 
 /**

@@ -70,14 +70,74 @@ static int no_destroy_cq(struct ibv_cq *cq)
 	return ENOSYS;
 }
 
-static void real_find(void *fn, const char *name, const char *version)
+static void no_ack_cq_events(struct ibv_cq *cq, unsigned int events)
 {
-	void *found = dlvsym(RTLD_NEXT, name, version);
+	(void)cq;
+	(void)events;
+}
 
-	if (!found)
-		found = dlsym(RTLD_NEXT, name);
+static int no_get_cq_event(struct ibv_comp_channel *channel,
+			   struct ibv_cq **cq, void **cq_context)
+{
+	(void)channel;
+	(void)cq;
+	(void)cq_context;
+	errno = ENOSYS;
+	return -1;
+}
+
+static struct ibv_cq_ex *
+no_mlx5dv_create_cq(struct ibv_context *context,
+		    struct ibv_cq_init_attr_ex *attr,
+		    struct mlx5dv_cq_init_attr *mlx5_attr)
+{
+	(void)context;
+	(void)attr;
+	(void)mlx5_attr;
+	errno = ENOSYS;
+	return NULL;
+}
+
+static struct ibv_cq_ex *
+no_efadv_create_cq(struct ibv_context *context,
+		   struct ibv_cq_init_attr_ex *attr,
+		   struct efadv_cq_init_attr *efa_attr, uint32_t inlen)
+{
+	(void)context;
+	(void)attr;
+	(void)efa_attr;
+	(void)inlen;
+	errno = ENOSYS;
+	return NULL;
+}
+
+/*
+ * What comes after this library in the program's order of symbols.  That may be
+ * a second copy of it: a program has it linked in, and runs with it preloaded.
+ * Then libibverbs is asked directly, for the copies would take each other's
+ * channels for stock ones.
+ */
+static void real_find_in(void *fn, const char *name, const char *version,
+			 const char *library)
+{
+	void *found = NULL, *handle;
+
+	if (dlsym(RTLD_NEXT, "compch_is_native")) {
+		handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
+		if (handle)
+			found = dlvsym(handle, name, version);
+	} else {
+		found = dlvsym(RTLD_NEXT, name, version);
+		if (!found)
+			found = dlsym(RTLD_NEXT, name);
+	}
 	if (found)
 		memcpy(fn, &found, sizeof(found));
+}
+
+static void real_find(void *fn, const char *name, const char *version)
+{
+	real_find_in(fn, name, version, "libibverbs.so.1");
 }
 
 static void real_find_all(void)
@@ -89,6 +149,10 @@ static void real_find_all(void)
 	real.destroy_comp_channel = no_destroy_comp_channel;
 	real.create_cq = no_create_cq;
 	real.destroy_cq = no_destroy_cq;
+	real.ack_cq_events = no_ack_cq_events;
+	real.get_cq_event = no_get_cq_event;
+	real.mlx5dv_create_cq = no_mlx5dv_create_cq;
+	real.efadv_create_cq = no_efadv_create_cq;
 
 	real_find(&real.open_device, "ibv_open_device", "IBVERBS_1.1");
 	real_find(&real.import_device, "ibv_import_device", "IBVERBS_1.10");
@@ -99,6 +163,13 @@ static void real_find_all(void)
 		  "IBVERBS_1.0");
 	real_find(&real.create_cq, "ibv_create_cq", "IBVERBS_1.1");
 	real_find(&real.destroy_cq, "ibv_destroy_cq", "IBVERBS_1.1");
+	real_find(&real.ack_cq_events, "ibv_ack_cq_events", "IBVERBS_1.1");
+	real_find(&real.get_cq_event, "ibv_get_cq_event", "IBVERBS_1.1");
+	/* A program that calls these is linked with the provider. */
+	real_find_in(&real.mlx5dv_create_cq, "mlx5dv_create_cq", "MLX5_1.1",
+		     "libmlx5.so.1");
+	real_find_in(&real.efadv_create_cq, "efadv_create_cq", "EFA_1.2",
+		     "libefa.so.1");
 }
 
 /**

@@ -50,44 +50,14 @@ COMPCH_EXPORT int ibv_close_device(struct ibv_context *context)
 COMPCH_EXPORT struct ibv_comp_channel *
 ibv_create_comp_channel(struct ibv_context *context)
 {
-	struct ibv_comp_channel *channel = NULL;
-	enum compch_support support;
-	struct compch_context *ctx;
-	struct compch_channel *ch;
-	int saved = errno;
+	struct ibv_comp_channel *channel;
 	int ret;
 
-	if (compch_policy() == COMPCH_POLICY_OFF)
-		return compch_real()->create_comp_channel(context);
-	ctx = compch_context_get(context);
-	if (!ctx)
-		return NULL;
-
-	support = compch_context_support(ctx);
-	if (support == COMPCH_SUPPORTED) {
-		ch = compch_channel_create(ctx, 0);
-		if (ch) {
-			channel = &ch->base;
-			errno = saved;
-			goto out;
-		}
-		if (errno == EPROTONOSUPPORT)
-			support = COMPCH_NO_METHOD;
-		else if (errno == ENOTTY)
-			support = COMPCH_NO_IOCTL;
-		else
-			goto out;
-	}
-	ret = compch_context_unsupported(ctx, support);
-	if (ret) {
-		errno = ret;
-	} else {
-		errno = saved;
-		channel = compch_real()->create_comp_channel(context);
-	}
-out:
-	compch_context_put(ctx);
-	return channel;
+	ret = compch_create_channel(context, NULL, &channel);
+	if (!ret)
+		return channel;
+	errno = ret;
+	return NULL;
 }
 
 /**
@@ -101,8 +71,12 @@ COMPCH_EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 	struct compch_channel *ch = compch_channel_get(channel);
 	int ret;
 
-	if (!ch)
-		return compch_real()->destroy_comp_channel(channel);
+	if (!ch) {
+		ret = compch_real()->destroy_comp_channel(channel);
+		if (!ret)
+			compch_stock_forget(channel);
+		return ret;
+	}
 	ret = compch_channel_destroy(ch);
 	compch_channel_put(ch);
 	return ret;
@@ -159,6 +133,16 @@ COMPCH_EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe,
 	return cq;
 }
 
+/* A function that makes an extended CQ, and its further arguments */
+struct make_cq_ex {
+	struct ibv_cq_init_attr_ex *attr;
+	struct ibv_cq_ex *(*call)(struct compch_context *ctx,
+				  struct ibv_cq_init_attr_ex *attr,
+				  const struct make_cq_ex *make);
+	void *provider_attr;
+	uint32_t inlen;
+};
+
 /*
  * The attributes grow with new bits of comp_mask, and the program's are its
  * own: they may be shared by threads, or constant.  So work on a copy, of as
@@ -168,8 +152,8 @@ COMPCH_EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe,
 static struct ibv_cq *make_cq_ex(struct compch_context *ctx,
 				 struct ibv_comp_channel *channel, void *arg)
 {
-	compch_create_cq_ex_fn create = compch_context_create_cq_ex(ctx);
-	struct ibv_cq_init_attr_ex *attr = arg, copy = {};
+	const struct make_cq_ex *make = arg;
+	struct ibv_cq_init_attr_ex *attr = make->attr, copy = {};
 	struct ibv_comp_channel *named = attr->channel;
 	struct ibv_cq_ex *cq;
 	size_t size;
@@ -177,7 +161,7 @@ static struct ibv_cq *make_cq_ex(struct compch_context *ctx,
 	if (attr->comp_mask & ~(uint32_t)(IBV_CQ_INIT_ATTR_MASK_FLAGS |
 					  IBV_CQ_INIT_ATTR_MASK_PD)) {
 		attr->channel = channel;
-		cq = create(ctx->context, attr);
+		cq = make->call(ctx, attr, make);
 		attr->channel = named;
 	} else {
 		if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD)
@@ -191,9 +175,34 @@ static struct ibv_cq *make_cq_ex(struct compch_context *ctx,
 			size = offsetof(struct ibv_cq_init_attr_ex, flags);
 		memcpy(&copy, attr, size);
 		copy.channel = channel;
-		cq = create(ctx->context, &copy);
+		cq = make->call(ctx, &copy, make);
 	}
 	return cq ? ibv_cq_ex_to_cq(cq) : NULL;
+}
+
+/* On our channel, if that is what the attributes name; else *OURS is false. */
+static struct ibv_cq_ex *create_cq_ex(struct ibv_context *context,
+				      struct make_cq_ex *make, bool *ours)
+{
+	struct compch_channel *ch = NULL;
+	struct ibv_cq *cq;
+
+	if (make->attr->channel)
+		ch = compch_channel_get(make->attr->channel);
+	*ours = ch;
+	if (!ch)
+		return NULL;
+	cq = compch_cq_create(ch, context, make_cq_ex, make);
+	compch_channel_put(ch);
+	return (struct ibv_cq_ex *)cq;
+}
+
+static struct ibv_cq_ex *call_create_cq_ex(struct compch_context *ctx,
+					   struct ibv_cq_init_attr_ex *attr,
+					   const struct make_cq_ex *make)
+{
+	(void)make;
+	return compch_context_create_cq_ex(ctx)(ctx->context, attr);
 }
 
 /**
@@ -206,10 +215,11 @@ static struct ibv_cq *make_cq_ex(struct compch_context *ctx,
 struct ibv_cq_ex *compch_shim_create_cq_ex(struct ibv_context *context,
 					   struct ibv_cq_init_attr_ex *attr)
 {
-	struct compch_channel *ch = NULL;
+	struct make_cq_ex make = { .attr = attr, .call = call_create_cq_ex };
 	compch_create_cq_ex_fn create;
 	struct compch_context *ctx;
 	struct ibv_cq_ex *cq;
+	bool ours;
 
 	ctx = compch_context_get(context);
 	if (!ctx)
@@ -220,17 +230,90 @@ struct ibv_cq_ex *compch_shim_create_cq_ex(struct ibv_context *context,
 		errno = EOPNOTSUPP;
 		return NULL;
 	}
-	if (attr->channel)
-		ch = compch_channel_get(attr->channel);
-	if (ch) {
-		cq = (struct ibv_cq_ex *)compch_cq_create(ch, context,
-							  make_cq_ex, attr);
-		compch_channel_put(ch);
-	} else {
+	cq = create_cq_ex(context, &make, &ours);
+	if (!ours)
 		cq = create(context, attr);
-	}
 	compch_context_put(ctx);
 	return cq;
+}
+
+static struct ibv_cq_ex *call_mlx5dv_create_cq(struct compch_context *ctx,
+					       struct ibv_cq_init_attr_ex *attr,
+					       const struct make_cq_ex *make)
+{
+	return compch_real()->mlx5dv_create_cq(ctx->context, attr,
+					       make->provider_attr);
+}
+
+COMPCH_EXPORT struct ibv_cq_ex *
+mlx5dv_create_cq(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr,
+		 struct mlx5dv_cq_init_attr *mlx5_attr);
+
+/**
+ * mlx5dv_create_cq() - create a CQ of the provider mlx5
+ * @context: as in libmlx5
+ * @attr: as in libmlx5, but the channel may be one of ours, of any context
+ * @mlx5_attr: as in libmlx5
+ *
+ * See compch_cq_create().
+ */
+struct ibv_cq_ex *mlx5dv_create_cq(struct ibv_context *context,
+				   struct ibv_cq_init_attr_ex *attr,
+				   struct mlx5dv_cq_init_attr *mlx5_attr)
+{
+	struct make_cq_ex make = {
+		.attr = attr,
+		.call = call_mlx5dv_create_cq,
+		.provider_attr = mlx5_attr,
+	};
+	struct ibv_cq_ex *cq;
+	bool ours;
+
+	cq = create_cq_ex(context, &make, &ours);
+	if (ours)
+		return cq;
+	return compch_real()->mlx5dv_create_cq(context, attr, mlx5_attr);
+}
+
+static struct ibv_cq_ex *call_efadv_create_cq(struct compch_context *ctx,
+					      struct ibv_cq_init_attr_ex *attr,
+					      const struct make_cq_ex *make)
+{
+	return compch_real()->efadv_create_cq(ctx->context, attr,
+					      make->provider_attr, make->inlen);
+}
+
+COMPCH_EXPORT struct ibv_cq_ex *
+efadv_create_cq(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr,
+		struct efadv_cq_init_attr *efa_attr, uint32_t inlen);
+
+/**
+ * efadv_create_cq() - create a CQ of the provider efa
+ * @context: as in libefa
+ * @attr: as in libefa, but the channel may be one of ours, of any context
+ * @efa_attr: as in libefa
+ * @inlen: as in libefa
+ *
+ * See compch_cq_create().
+ */
+struct ibv_cq_ex *efadv_create_cq(struct ibv_context *context,
+				  struct ibv_cq_init_attr_ex *attr,
+				  struct efadv_cq_init_attr *efa_attr,
+				  uint32_t inlen)
+{
+	struct make_cq_ex make = {
+		.attr = attr,
+		.call = call_efadv_create_cq,
+		.provider_attr = efa_attr,
+		.inlen = inlen,
+	};
+	struct ibv_cq_ex *cq;
+	bool ours;
+
+	cq = create_cq_ex(context, &make, &ours);
+	if (ours)
+		return cq;
+	return compch_real()->efadv_create_cq(context, attr, efa_attr, inlen);
 }
 
 /**
