@@ -36,6 +36,10 @@ module:
 userspace:
 	@$(call each,$(userspace),all)
 
+# Where it is, for scripts
+userspace-dir:
+	@echo $(USERSPACE)
+
 # The programs of the tests, to be run in a virtual machine.
 tests: userspace
 	@$(call each,$(tests),all)
@@ -58,7 +62,7 @@ demo:
 
 test:
 	@scripts/deps.sh build test uml
-	@tests/run.sh selftest library kunit uml host
+	@tests/run.sh selftest library tool kunit uml host
 
 kunit:
 	@scripts/deps.sh build uml
@@ -104,5 +108,5 @@ help:
 	@echo
 	@echo 'KDIR = $(KDIR)'
 
-.PHONY: all module userspace tests check-library install clean demo test \
+.PHONY: all module userspace userspace-dir tests check-library install clean demo test \
 	newer kunit test-uml coverage mutate check help

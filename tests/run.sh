@@ -15,6 +15,7 @@ usage: $ME [--only REGEX] [TARGET]...
 
   selftest           does the runner of the virtual machines catch failures?
   library            the library, on a model of libibverbs and the kernel
+  tool               the command-line tool
   kunit              the KUnit suites, in User Mode Linux
   uml                the tests in User Mode Linux, under its sanitizers
   host               this system's release and its kernel (default)
@@ -78,6 +79,10 @@ for target in "${targets[@]}"; do
 	selftest) step "the runner itself" tests/vm/selftest.sh ;;
 	library) step "the library, without a device" \
 		make --no-print-directory -s check-library ;;
+	tool)
+		prepare "building the tool" make --no-print-directory userspace &&
+			step "the tool" tests/tool/check.sh "$(make -s userspace-dir)"
+		;;
 	kunit) step "KUnit" kunit/run.sh ;;
 	uml) step "User Mode Linux" tests/uml.sh --only "$only" ;;
 	*) on "$target" ;;

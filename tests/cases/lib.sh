@@ -94,6 +94,12 @@ compch_run()
 	COMPCH=require LD_PRELOAD="$COMPCH_BUILD/libcompch.so.0" "$@"
 }
 
+# The same, by the tool.
+compch_tool()
+{
+	"$COMPCH_BUILD/compch" run --require -- "$@"
+}
+
 # All counters of the module, a line "NAME VALUE" each.
 compch_counters()
 {
@@ -193,7 +199,7 @@ port_is_open()
 
 # pair RUN PORT COMMAND... - run COMMAND as the server and, once it listens at
 # PORT, COMMAND with this host's address as the client; both through RUN, which is
-# "env" or "compch_run". Fails when one of them does, or after two minutes. The
+# "env", "compch_run" or "compch_tool". Fails when one of them does, or after two minutes. The
 # output is in /tmp/pair.server and /tmp/pair.client.
 pair()
 {

@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #
-# pingpong.sh stock|ours [rc|uc|ud|srq|xsrq]...
+# pingpong.sh stock|ours|tool [rc|uc|ud|srq|xsrq]...
 #
 # libibverbs' own pingpong programs (all by default), in event mode over rxe,
-# on stock channels or, unmodified, on ours. One that does not run on a stock
-# channel, because rxe lacks what it needs, says nothing about ours.
+# on stock channels or, unmodified, on ours, by "compch run" for "tool". One that
+# does not run on a stock channel, because rxe lacks what it needs, says nothing
+# about ours.
 
 set -u
 . "${COMPCH_SRC:-.}/tests/cases/lib.sh"
@@ -40,6 +41,7 @@ for kind; do
 		run="env"
 	else
 		run=compch_run
+		[ "$mode" = ours ] || run=compch_tool
 		compch_extends rxe0 || fail "rxe0 is not extended"
 		before=$(compch_counter reported)
 	fi

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * compch run - run a program with the library before libibverbs.
+ *
+ * The dynamic linker does it all, by LD_PRELOAD; where it will not, for a
+ * program that is statically linked or runs with more privileges than its
+ * caller, "compch run" says so instead of running the program on stock channels.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <limits.h>
+#include <link.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "compch.h"
+
+#define LIBRARY "libcompch.so.0"
+
+static void usage(FILE *out)
+{
+	fputs("usage: compch run [OPTION]... [--] PROGRAM [ARGUMENT]...\n"
+	      "\n"
+	      "Run PROGRAM with " LIBRARY ", on completion channels of the kernel\n"
+	      "module where its device has them.\n"
+	      "\n"
+	      "  -r, --require    no stock channels: an error instead, with the reason\n"
+	      "      --auto-ack   acknowledge what is not when a CQ is destroyed\n"
+	      "  -h, --help       this text\n"
+	      "\n"
+	      "The exit status is that of PROGRAM; 125 if compch itself fails, 126 if\n"
+	      "PROGRAM cannot be run, 127 if it is not found.\n", out);
+}
+
+/*
+ * Where the library is: beside this program, as in a build directory, or where
+ * it was installed, or wherever the dynamic linker finds it.
+ */
+static const char *find_library(char *path, size_t size)
+{
+	ssize_t len = readlink("/proc/self/exe", path, size);
+	char *end;
+
+	if (len > 0 && (size_t)len < size) {
+		path[len] = '\0';
+		end = strrchr(path, '/');
+		if (end && end + sizeof("/" LIBRARY) <= path + size) {
+			strcpy(end, "/" LIBRARY);
+			if (!access(path, R_OK))
+				return path;
+		}
+	}
+	if (!access(COMPCH_LIBDIR "/" LIBRARY, R_OK))
+		return COMPCH_LIBDIR "/" LIBRARY;
+	return LIBRARY;
+}
+
+/* Prepends the library to LD_PRELOAD. */
+static int preload(void)
+{
+	const char *others = getenv("LD_PRELOAD");
+	char path[PATH_MAX], *value;
+	const char *library;
+	int ret;
+
+	library = find_library(path, sizeof(path));
+	if (strpbrk(library, ": \t\n")) {
+		compch_error("the dynamic linker cannot preload '%s'", library);
+		return -1;
+	}
+	if (asprintf(&value, "%s%s%s", library, others && *others ? ":" : "",
+		     others ? others : "") < 0)
+		value = NULL;
+	ret = value ? setenv("LD_PRELOAD", value, 1) : -1;
+	if (ret)
+		compch_error("LD_PRELOAD: %s", strerror(errno));
+	free(value);
+	return ret;
+}
+
+/* The file that execvp() will run, or NULL with errno */
+static char *find_program(const char *name, char *path, size_t size)
+{
+	const char *dir = getenv("PATH"), *end;
+	int error = ENOENT, len;
+	struct stat st;
+
+	if (strchr(name, '/')) {
+		snprintf(path, size, "%s", name);
+		return access(path, X_OK) ? NULL : path;
+	}
+	for (dir = dir ? dir : "/bin:/usr/bin"; *name; dir = end + 1) {
+		end = strchrnul(dir, ':');
+		len = snprintf(path, size, "%.*s%s%s", (int)(end - dir), dir,
+			       end == dir ? "" : "/", name);
+		if (len >= 0 && (size_t)len < size && !stat(path, &st) &&
+		    S_ISREG(st.st_mode)) {
+			if (!access(path, X_OK))
+				return path;
+			error = EACCES;
+		}
+		if (!*end)
+			break;
+	}
+	errno = error;
+	return NULL;
+}
+
+/* Is it an ELF program without a dynamic linker? */
+static bool is_static(int fd)
+{
+	ElfW(Ehdr) header;
+	ElfW(Phdr) segment;
+	int i;
+
+	if (pread(fd, &header, sizeof(header), 0) != sizeof(header) ||
+	    memcmp(header.e_ident, ELFMAG, SELFMAG) ||
+	    header.e_ident[EI_CLASS] !=
+	    (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32) ||
+	    header.e_phentsize != sizeof(segment))
+		return false;
+	for (i = 0; i < header.e_phnum; i++) {
+		if (pread(fd, &segment, sizeof(segment),
+			  header.e_phoff + i * sizeof(segment)) !=
+		    sizeof(segment))
+			return false;
+		if (segment.p_type == PT_INTERP)
+			return false;
+	}
+	return true;
+}
+
+/* Why the dynamic linker will not preload anything, or NULL */
+static const char *no_preload(const char *path)
+{
+	const char *why = NULL;
+	struct stat st;
+	int fd;
+
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return NULL;
+	if (fstat(fd, &st))
+		why = NULL;
+	else if (((st.st_mode & S_ISUID) && st.st_uid != geteuid()) ||
+		 ((st.st_mode & S_ISGID) && st.st_gid != getegid()) ||
+		 (geteuid() && fgetxattr(fd, "security.capability", NULL,
+					 0) > 0))
+		why = "it runs with privileges of its own";
+	else if (is_static(fd))
+		why = "it is statically linked";
+	close(fd);
+	return why;
+}
+
+static int set(const char *name, const char *value)
+{
+	if (!setenv(name, value, 1))
+		return 0;
+	compch_error("%s: %s", name, strerror(errno));
+	return -1;
+}
+
+static int cannot_run(const char *program, int error)
+{
+	compch_error("cannot run '%s': %s", program, strerror(error));
+	return error == ENOENT || error == ENOTDIR ? EXIT_NOT_FOUND :
+						     EXIT_CANNOT_RUN;
+}
+
+/**
+ * compch_run_main() - "compch run"
+ * @argc: of the command
+ * @argv: of the command, from its name on
+ *
+ * Return: an exit status, if the program is not run
+ */
+int compch_run_main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "require", no_argument, NULL, 'r' },
+		{ "auto-ack", no_argument, NULL, 'a' },
+		{ "help", no_argument, NULL, 'h' },
+		{}
+	};
+	char file[PATH_MAX], *path;
+	const char *why;
+	int option;
+
+	opterr = 0;
+	/* PROGRAM's options are its own. */
+	while ((option = getopt_long(argc, argv, "+rh", options, NULL)) != -1) {
+		switch (option) {
+		case 'r':
+			if (set("COMPCH", "require"))
+				return EXIT_OWN_FAILURE;
+			break;
+		case 'a':
+			if (set("COMPCH_AUTO_ACK", "1"))
+				return EXIT_OWN_FAILURE;
+			break;
+		case 'h':
+			usage(stdout);
+			return compch_flush(EXIT_SUCCESS);
+		default:
+			compch_error("run: there is no option '%s'; see 'compch run --help'",
+				     argv[optind - 1]);
+			return EXIT_OWN_FAILURE;
+		}
+	}
+	if (optind == argc) {
+		usage(stderr);
+		return EXIT_OWN_FAILURE;
+	}
+	argv += optind;
+
+	path = find_program(argv[0], file, sizeof(file));
+	if (!path)
+		return cannot_run(argv[0], errno);
+	why = no_preload(path);
+	if (why) {
+		compch_error("cannot give '%s' other channels: %s", argv[0],
+			     why);
+		return EXIT_OWN_FAILURE;
+	}
+	if (preload())
+		return EXIT_OWN_FAILURE;
+	execvp(argv[0], argv);
+	return cannot_run(argv[0], errno);
+}
