@@ -65,6 +65,8 @@ struct ibv_qp *rdma_qp(struct rdma *rdma, struct ibv_cq *send_cq,
 		       struct ibv_cq *recv_cq);
 /* One message: a completion on the send CQ and one on the receive CQ. */
 void rdma_send(struct rdma *rdma, struct ibv_qp *qp);
+/* The same, but the one on the receive CQ is solicited. */
+void rdma_send_solicited(struct rdma *rdma, struct ibv_qp *qp);
 
 /* Whether a channel is one of ours; the test is skipped when it is not. */
 bool rdma_is_ours(const struct ibv_comp_channel *channel);
