@@ -660,8 +660,10 @@ static int assoc_destroy(struct ib_uverbs_attr *attr, int attrs)
 	if (attrs > 2 && (fake.used || assoc->cq->users))
 		return EBUSY;
 	resp = (void *)(uintptr_t)attr[1].data;
-	/* As after 2^32 events more. */
-	resp->events_reported = (1ull << 32) + assoc->reported;
+	resp->events_reported = assoc->reported;
+	/* At the end: as after 2^32 events more. */
+	if (attrs > 2)
+		resp->events_reported += 1ull << 32;
 	resp->events_discarded = end_assoc(assoc);
 	return 0;
 }
