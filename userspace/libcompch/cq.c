@@ -319,19 +319,29 @@ static void cq_wait_acknowledged(struct compch_cq *c)
 }
 
 /*
- * What libibverbs compares with the kernel's count: of a CQ of our own, which
- * has never been on a stock channel, nothing.
+ * What libibverbs compares with the kernel's count: of a CQ that has never been
+ * on a stock channel, nothing.  With @wait libibverbs waits for what is still to
+ * be acknowledged.
  */
-static void cq_settle(struct compch_cq *c)
+static void cq_settle(struct compch_cq *c, bool wait)
 {
 	struct ibv_cq *cq = c->cq;
 	uint32_t left;
+	int32_t due;
 
 	pthread_mutex_lock(&cq->mutex);
+	/* From now on all acknowledgements are libibverbs' to count. */
+	__atomic_or_fetch(&c->acks, COMPCH_ACKS_AWAITED, __ATOMIC_ACQ_REL);
+	due = cq_due(c);
 	left = c->base;
-	if (!c->own && cq_due(c) < 0)
-		left -= cq_due(c); /* of events from before it was attached */
-	cq->comp_events_completed = left;
+	if (due < 0 && !c->own && c->stock)
+		left -= due; /* of events of the stock channel */
+	if (due < 0 || !wait)
+		due = 0;
+	cq->comp_events_completed = left - due;
+	c->base = left;
+	c->reported = due;
+	__atomic_store_n(&c->acks, COMPCH_ACKS_AWAITED, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&cq->mutex);
 }
 
@@ -357,8 +367,9 @@ static int cq_dissociate(struct compch_cq *c, uint32_t flags,
 
 /*
  * libibverbs could not destroy the CQ: it must deliver its events as before.
- * Their counts begin anew, on both sides.  Only a program that uses the CQ
- * while it destroys it, or a device that is being removed, gets us here.
+ * Their counts go on from what cq_settle() left.  Of a CQ on a channel, only a
+ * program that uses it while it destroys it, or a device that is being removed,
+ * gets us here.
  */
 static void cq_restore(struct compch_cq *c)
 {
@@ -366,9 +377,10 @@ static void cq_restore(struct compch_cq *c)
 	int ret = 0;
 
 	pthread_mutex_lock(&c->lock);
-	c->base = c->cq->comp_events_completed;
-	c->reported = 0;
-	__atomic_store_n(&c->acks, 0, __ATOMIC_RELAXED);
+	pthread_mutex_lock(&c->cq->mutex);
+	c->cq->comp_events_completed += c->reported;
+	__atomic_store_n(&c->acks, 0, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&c->cq->mutex);
 	if (c->ch)
 		ret = compch_ioctl_assoc_create(c->ctx, c->cq->handle,
 						c->ch->base.fd, &c->handle);
@@ -402,8 +414,8 @@ int compch_cq_destroy(struct compch_cq *c)
 {
 	struct compch_assoc_destroy_resp balance;
 	struct compch_channel *ch = NULL;
+	bool alive = true, associated;
 	struct ibv_cq *cq = c->cq;
-	bool alive = true;
 	int ret;
 
 	pthread_mutex_lock(&c->lock);
@@ -412,7 +424,8 @@ int compch_cq_destroy(struct compch_cq *c)
 		pthread_mutex_unlock(&c->lock);
 		return EINVAL;
 	}
-	if (c->ch) {
+	associated = c->ch;
+	if (associated) {
 		ret = cq_dissociate(c, COMPCH_ASSOC_DESTROY_IF_UNUSED,
 				    &balance);
 		if (cq_nothing_changed(ret)) {
@@ -426,9 +439,11 @@ int compch_cq_destroy(struct compch_cq *c)
 
 	/*
 	 * Without an association, since the device has been removed or a child
-	 * process has destroyed the CQ, there is no balance to wait for.
+	 * process has destroyed the CQ, there is no balance to wait for.  A CQ
+	 * that was detached may be in use; then nobody must wait.  It is
+	 * libibverbs that knows, and waits once the CQ is destroyed.
 	 */
-	if (alive)
+	if (alive && associated)
 		cq_wait_acknowledged(c);
 
 	/*
@@ -438,7 +453,7 @@ int compch_cq_destroy(struct compch_cq *c)
 	compch_registry_lock();
 	compch_registry_del(&c->node);
 	compch_registry_unlock();
-	cq_settle(c);
+	cq_settle(c, alive && !associated && !compch_policy_auto_ack());
 	cq->channel = c->stock;
 	ret = compch_real()->destroy_cq(cq);
 	if (ret && ret != EIO && alive) {
