@@ -105,19 +105,21 @@ struct compch_real {
 	void (*ack_cq_events)(struct ibv_cq *cq, unsigned int events);
 	int (*get_cq_event)(struct ibv_comp_channel *channel,
 			    struct ibv_cq **cq, void **cq_context);
-	struct ibv_cq_ex *
-		(*mlx5dv_create_cq)(struct ibv_context *context,
-				    struct ibv_cq_init_attr_ex *attr,
-				    struct mlx5dv_cq_init_attr *mlx5_attr);
-	struct ibv_cq_ex *
-		(*efadv_create_cq)(struct ibv_context *context,
-				   struct ibv_cq_init_attr_ex *attr,
-				   struct efadv_cq_init_attr *efa_attr,
-				   uint32_t inlen);
 };
 
+typedef struct ibv_cq_ex *
+(*compch_mlx5dv_create_cq_fn)(struct ibv_context *context,
+			      struct ibv_cq_init_attr_ex *attr,
+			      struct mlx5dv_cq_init_attr *mlx5_attr);
+typedef struct ibv_cq_ex *
+(*compch_efadv_create_cq_fn)(struct ibv_context *context,
+			     struct ibv_cq_init_attr_ex *attr,
+			     struct efadv_cq_init_attr *efa_attr,
+			     uint32_t inlen);
 
 const struct compch_real *compch_real(void);
+compch_mlx5dv_create_cq_fn compch_real_mlx5dv_create_cq(void);
+compch_efadv_create_cq_fn compch_real_efadv_create_cq(void);
 
 /* registry.c: objects by the addresses that the program knows */
 enum compch_kind {

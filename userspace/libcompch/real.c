@@ -111,33 +111,36 @@ no_efadv_create_cq(struct ibv_context *context,
 	return NULL;
 }
 
+static void *real_find_in(void *handle, const char *name, const char *version)
+{
+	return handle ? dlvsym(handle, name, version) : NULL;
+}
+
 /*
  * What comes after this library in the program's order of symbols.  That may be
  * a second copy of it: a program has it linked in, and runs with it preloaded.
  * Then libibverbs is asked directly, for the copies would take each other's
  * channels for stock ones.
  */
-static void real_find_in(void *fn, const char *name, const char *version,
-			 const char *library)
+static void *real_find_next(const char *name, const char *version)
 {
-	void *found = NULL, *handle;
-
-	if (dlsym(RTLD_NEXT, "compch_is_native")) {
-		handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
-		if (handle)
-			found = dlvsym(handle, name, version);
-	} else {
-		found = dlvsym(RTLD_NEXT, name, version);
-		if (!found)
-			found = dlsym(RTLD_NEXT, name);
-	}
-	if (found)
-		memcpy(fn, &found, sizeof(found));
+	if (dlsym(RTLD_NEXT, "compch_is_native"))
+		return NULL;
+	return real_find_in(RTLD_NEXT, name, version);
 }
 
 static void real_find(void *fn, const char *name, const char *version)
 {
-	real_find_in(fn, name, version, "libibverbs.so.1");
+	void *found = real_find_next(name, version);
+
+	if (!found)
+		found = real_find_in(dlopen("libibverbs.so.1",
+					    RTLD_LAZY | RTLD_NOLOAD),
+				     name, version);
+	if (!found && !dlsym(RTLD_NEXT, "compch_is_native"))
+		found = dlsym(RTLD_NEXT, name);
+	if (found)
+		memcpy(fn, &found, sizeof(found));
 }
 
 static void real_find_all(void)
@@ -151,8 +154,6 @@ static void real_find_all(void)
 	real.destroy_cq = no_destroy_cq;
 	real.ack_cq_events = no_ack_cq_events;
 	real.get_cq_event = no_get_cq_event;
-	real.mlx5dv_create_cq = no_mlx5dv_create_cq;
-	real.efadv_create_cq = no_efadv_create_cq;
 
 	real_find(&real.open_device, "ibv_open_device", "IBVERBS_1.1");
 	real_find(&real.import_device, "ibv_import_device", "IBVERBS_1.10");
@@ -165,11 +166,6 @@ static void real_find_all(void)
 	real_find(&real.destroy_cq, "ibv_destroy_cq", "IBVERBS_1.1");
 	real_find(&real.ack_cq_events, "ibv_ack_cq_events", "IBVERBS_1.1");
 	real_find(&real.get_cq_event, "ibv_get_cq_event", "IBVERBS_1.1");
-	/* A program that calls these is linked with the provider. */
-	real_find_in(&real.mlx5dv_create_cq, "mlx5dv_create_cq", "MLX5_1.1",
-		     "libmlx5.so.1");
-	real_find_in(&real.efadv_create_cq, "efadv_create_cq", "EFA_1.2",
-		     "libefa.so.1");
 }
 
 /**
@@ -184,4 +180,54 @@ const struct compch_real *compch_real(void)
 	pthread_once(&real_once, real_find_all);
 	errno = saved;
 	return &real;
+}
+
+/*
+ * A provider's function, when it is called: the provider may come with a plugin,
+ * long after this library and where nothing but its name leads to it.  And a
+ * program that is linked with this library before the provider may be without
+ * the latter, for the linker saw no use for it.
+ */
+static void *real_find_provider(void **cache, const char *name,
+				const char *version, const char *library)
+{
+	void *found = __atomic_load_n(cache, __ATOMIC_RELAXED);
+	int saved = errno;
+
+	if (found)
+		return found;
+	found = real_find_next(name, version);
+	if (!found)
+		found = real_find_in(dlopen(library, RTLD_LAZY), name, version);
+	__atomic_store_n(cache, found, __ATOMIC_RELAXED);
+	errno = saved;
+	return found;
+}
+
+/** compch_real_mlx5dv_create_cq() - libmlx5's own function; never NULL */
+compch_mlx5dv_create_cq_fn compch_real_mlx5dv_create_cq(void)
+{
+	compch_mlx5dv_create_cq_fn fn = no_mlx5dv_create_cq;
+	static void *cache;
+	void *found;
+
+	found = real_find_provider(&cache, "mlx5dv_create_cq", "MLX5_1.1",
+				   "libmlx5.so.1");
+	if (found)
+		memcpy(&fn, &found, sizeof(found));
+	return fn;
+}
+
+/** compch_real_efadv_create_cq() - libefa's own function; never NULL */
+compch_efadv_create_cq_fn compch_real_efadv_create_cq(void)
+{
+	compch_efadv_create_cq_fn fn = no_efadv_create_cq;
+	static void *cache;
+	void *found;
+
+	found = real_find_provider(&cache, "efadv_create_cq", "EFA_1.2",
+				   "libefa.so.1");
+	if (found)
+		memcpy(&fn, &found, sizeof(found));
+	return fn;
 }

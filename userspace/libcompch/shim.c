@@ -241,7 +241,7 @@ static struct ibv_cq_ex *call_mlx5dv_create_cq(struct compch_context *ctx,
 					       struct ibv_cq_init_attr_ex *attr,
 					       const struct make_cq_ex *make)
 {
-	return compch_real()->mlx5dv_create_cq(ctx->context, attr,
+	return compch_real_mlx5dv_create_cq()(ctx->context, attr,
 					       make->provider_attr);
 }
 
@@ -272,14 +272,14 @@ struct ibv_cq_ex *mlx5dv_create_cq(struct ibv_context *context,
 	cq = create_cq_ex(context, &make, &ours);
 	if (ours)
 		return cq;
-	return compch_real()->mlx5dv_create_cq(context, attr, mlx5_attr);
+	return compch_real_mlx5dv_create_cq()(context, attr, mlx5_attr);
 }
 
 static struct ibv_cq_ex *call_efadv_create_cq(struct compch_context *ctx,
 					      struct ibv_cq_init_attr_ex *attr,
 					      const struct make_cq_ex *make)
 {
-	return compch_real()->efadv_create_cq(ctx->context, attr,
+	return compch_real_efadv_create_cq()(ctx->context, attr,
 					      make->provider_attr, make->inlen);
 }
 
@@ -313,7 +313,7 @@ struct ibv_cq_ex *efadv_create_cq(struct ibv_context *context,
 	cq = create_cq_ex(context, &make, &ours);
 	if (ours)
 		return cq;
-	return compch_real()->efadv_create_cq(context, attr, efa_attr, inlen);
+	return compch_real_efadv_create_cq()(context, attr, efa_attr, inlen);
 }
 
 /**

@@ -70,6 +70,9 @@ for test in "$tests"/*-linked; do
 	# A program has no old references if it is linked today.
 	[ "$test" = versions ] ||
 		check "$test, static" env COMPCH=$compch "$tests/$test-static"
+	[ "$test" = versions ] ||
+		check "$test, static and preloaded" env COMPCH=$compch \
+			LD_PRELOAD=libcompch.so.0 "$tests/$test-static"
 done
 while read -r program arguments; do
 	[ -x "$tests/on-$program" ] || continue
