@@ -12,14 +12,15 @@ static int create_stock(struct ibv_context *context, uint32_t flags,
 			struct ibv_comp_channel **channel)
 {
 	int saved = errno;
+	int ret = 0;
 
 	if (flags)
 		return EOPNOTSUPP;
 	*channel = compch_real()->create_comp_channel(context);
 	if (!*channel)
-		return errno;
+		ret = errno;
 	errno = saved;
-	return 0;
+	return ret;
 }
 
 /* One of ours; EOPNOTSUPP, and why, if the context cannot have any */
