@@ -19,7 +19,11 @@
 static struct compch_channel *channel_dead;			/* [R] */
 static struct compch_channel **channel_dead_end = &channel_dead; /* [R] */
 
-/* A new channel's memory, all zero. */
+/*
+ * A new channel's memory.  It may be a dead one's, which stays findable, and
+ * dead, until all of the new one is in place: the program may still pass it to a
+ * verb, in another thread.
+ */
 static struct compch_channel *channel_alloc(void)
 {
 	struct compch_channel *ch, **link;
@@ -33,7 +37,6 @@ static struct compch_channel *channel_alloc(void)
 		*link = ch->next_dead;
 		if (!*link)
 			channel_dead_end = link;
-		compch_registry_del(&ch->node);
 		break;
 	}
 	compch_registry_unlock();
@@ -41,14 +44,7 @@ static struct compch_channel *channel_alloc(void)
 		ch = calloc(1, sizeof(*ch));
 		if (ch)
 			compch_waiters_init(&ch->waiters);
-		return ch;
 	}
-	/* Not what a late call may still be looking at: node, users, waiters. */
-	memset(&ch->base, 0, sizeof(ch->base));
-	ch->destroying = false;
-	ch->dead = false;
-	ch->lost = false;
-	ch->next_dead = NULL;
 	return ch;
 }
 
@@ -103,15 +99,21 @@ struct compch_channel *compch_channel_create(struct compch_context *ctx,
 		errno = ENOMEM;
 		return NULL;
 	}
-	/* The lock is for a late compch_channel_unuse() of its former life. */
+	/* The lock is for late calls of its former life. */
 	compch_registry_lock();
 	ch->base.fd = fd;
 	ch->base.context = ctx->context;
+	ch->base.refcnt = 0;
 	ch->ctx = ctx;
 	ch->process = compch_process();
-	ch->refs = 1; /* the program's */
+	ch->refs++; /* the program's; late calls may have some */
+	ch->destroying = false;
+	ch->lost = false;
 	compch_context_ref_locked(ctx);
-	compch_registry_add(&ch->node, COMPCH_CHANNEL, &ch->base);
+	/* Pairs with compch_channel_use() and its callers. */
+	__atomic_store_n(&ch->dead, false, __ATOMIC_SEQ_CST);
+	if (!ch->node.key)
+		compch_registry_add(&ch->node, COMPCH_CHANNEL, &ch->base);
 	compch_registry_unlock();
 	return ch;
 }
