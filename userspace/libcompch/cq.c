@@ -94,26 +94,38 @@ static int cq_assoc_error(struct compch_channel *ch, int ret)
  * The CQ is associated with the channel, as far as the kernel is concerned: let
  * the channel count it, and the program see it.
  */
-static void cq_join(struct compch_cq *c, struct compch_channel *ch)
+static void cq_join_locked(struct compch_cq *c, struct compch_channel *ch)
 {
-	compch_registry_lock();
 	ch->refs++;
 	ch->base.refcnt++;
 	c->ch = ch;
 	__atomic_store_n(&c->cq->channel, &ch->base, __ATOMIC_RELEASE);
+}
+
+static void cq_join(struct compch_cq *c, struct compch_channel *ch)
+{
+	compch_registry_lock();
+	cq_join_locked(c, ch);
 	compch_registry_unlock();
 }
 
 /* The opposite; passes the reference on the channel to the caller. */
+static struct compch_channel *cq_leave_locked(struct compch_cq *c)
+{
+	struct compch_channel *ch = c->ch;
+
+	if (ch)
+		ch->base.refcnt--;
+	c->ch = NULL;
+	return ch;
+}
+
 static struct compch_channel *cq_leave(struct compch_cq *c)
 {
 	struct compch_channel *ch;
 
 	compch_registry_lock();
-	ch = c->ch;
-	if (ch)
-		ch->base.refcnt--;
-	c->ch = NULL;
+	ch = cq_leave_locked(c);
 	compch_registry_unlock();
 	return ch;
 }
@@ -590,8 +602,11 @@ int compch_cq_move(struct compch_cq *c, struct compch_channel *ch)
 	if (c->ch && !c->destroying)
 		ret = compch_ioctl_assoc_move(c->ctx, c->handle, ch->base.fd);
 	if (!ret) {
-		old = cq_leave(c);
-		cq_join(c, ch);
+		/* At once: nobody may find it on no channel. */
+		compch_registry_lock();
+		old = cq_leave_locked(c);
+		cq_join_locked(c, ch);
+		compch_registry_unlock();
 	} else if (ret != EINVAL) {
 		ret = cq_assoc_error(ch, ret);
 	}
