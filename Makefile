@@ -48,6 +48,10 @@ tests: userspace
 check-library: tests
 	@$(MAKE) --no-print-directory -C tests/shim BUILD=$(USERSPACE) check
 
+sanitize:
+	@scripts/deps.sh build sanitize
+	@tests/sanitize.sh
+
 install: all
 	$(MAKE) -C $(KDIR) M=$(abspath $(MODULE)) \
 		$(if $(DESTDIR),INSTALL_MOD_PATH=$(DESTDIR)) modules_install
@@ -100,6 +104,8 @@ help:
 	@echo 'make test-uml the other tests there'
 	@echo 'make coverage what the tests in User Mode Linux reach of the module'
 	@echo 'make mutate   does a test fail for each way to break the module?'
+	@echo 'make sanitize the library, on a model of what is around it, under sanitizers'
+	@echo '              and valgrind'
 	@echo 'make check    static checks: compilers, sparse, checkpatch, spelling'
 	@echo 'make clean    remove build/'
 	@echo
@@ -108,5 +114,5 @@ help:
 	@echo
 	@echo 'KDIR = $(KDIR)'
 
-.PHONY: all module userspace userspace-dir tests check-library install clean demo test \
-	newer kunit test-uml coverage mutate check help
+.PHONY: all module userspace userspace-dir tests check-library install clean \
+	demo test newer kunit test-uml coverage mutate check help sanitize

@@ -19,6 +19,7 @@ Install what is missing of the groups' packages; --list only prints them all.
   test    to boot virtual machines and run the tests in them
   uml     to build the User Mode Linux kernel and to run the tests in it
   coverage to see what tests reach, besides "uml"
+  sanitize to run the library under sanitizers and valgrind, besides "build"
   newer   to make the chroot for newer kernels, see scripts/chroot.sh
   check   to run the static checks
 END
@@ -43,6 +44,9 @@ packages_of()
 		;;
 	coverage)
 		echo lcov
+		;;
+	sanitize)
+		echo valgrind
 		;;
 	newer)
 		echo debootstrap debian-archive-keyring util-linux xz-utils

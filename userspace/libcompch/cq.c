@@ -628,20 +628,26 @@ int compch_cq_move(struct compch_cq *c, struct compch_channel *ch)
 int compch_cq_query(struct compch_cq *c, struct compch_cq_info *info)
 {
 	struct compch_assoc_info assoc = {};
+	uint32_t acknowledged;
 	int ret = EINVAL;
 
 	pthread_mutex_lock(&c->lock);
+	/*
+	 * First what is acknowledged, so that it is no more than what is
+	 * reported then.  Events that went before the CQ was attached are none
+	 * of ours.
+	 */
+	pthread_mutex_lock(&c->cq->mutex);
+	acknowledged = compch_cq_acknowledged(c) - c->base;
+	pthread_mutex_unlock(&c->cq->mutex);
 	if (c->ch && !c->destroying)
 		ret = compch_ioctl_assoc_query(c->ctx, c->handle, &assoc);
 	if (!ret) {
-		pthread_mutex_lock(&c->cq->mutex);
 		info->pending = assoc.pending;
 		info->reported = c->reported + assoc.reported;
 		info->merged = assoc.merged;
-		/* Those that went before it was attached are none of ours. */
-		info->acknowledged = compch_cq_acknowledged(c) - c->base;
+		info->acknowledged = acknowledged;
 		info->reserved = 0;
-		pthread_mutex_unlock(&c->cq->mutex);
 	}
 	pthread_mutex_unlock(&c->lock);
 	return ret;

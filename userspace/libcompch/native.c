@@ -219,7 +219,7 @@ COMPCH_EXPORT int compch_cancel(struct ibv_comp_channel *channel)
 COMPCH_EXPORT int compch_attach_cq(struct ibv_cq *cq,
 				   struct ibv_comp_channel *channel)
 {
-	struct ibv_comp_channel *old = cq->channel;
+	struct ibv_comp_channel *old;
 	struct compch_stock *stock = NULL;
 	struct compch_channel *ch, *ours;
 	int ret = 0;
@@ -227,6 +227,8 @@ COMPCH_EXPORT int compch_attach_cq(struct ibv_cq *cq,
 	ch = compch_channel_get(channel);
 	if (!ch)
 		return EOPNOTSUPP;
+	/* Another thread may be about to do the same. */
+	old = __atomic_load_n(&cq->channel, __ATOMIC_ACQUIRE);
 	ours = old ? compch_channel_get(old) : NULL;
 	if (ours) {
 		compch_channel_put(ours);

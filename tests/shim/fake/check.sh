@@ -4,10 +4,11 @@
 # check.sh BUILD - run the tests that need neither device nor module: each with
 # the library preloaded, linked ahead of libibverbs, and linked statically; and
 # those for a device that can do with the model, on our channels and on stock
-# ones.
+# ones. CHECK_RUN in the environment is a command to run each with.
 
 set -u
 build=${1:?}
+run=${CHECK_RUN:-}
 tests=$build/tests/shim/fake
 passed=0
 failed=0
@@ -59,30 +60,30 @@ on_model()
 }
 
 export LD_LIBRARY_PATH="$tests:$build"
+# shellcheck disable=SC2086 # words of $run and $arguments
+{
 for test in "$tests"/*-linked; do
 	test=${test##*/}
 	test=${test%-linked}
 	compch=auto
 	[ "$test" != inert ] || compch=off
 	check "$test, preloaded" env COMPCH=$compch \
-		LD_PRELOAD=libcompch.so.0 "$tests/$test"
-	check "$test, linked ahead" env COMPCH=$compch "$tests/$test-linked"
+		LD_PRELOAD=libcompch.so.0 $run "$tests/$test"
+	check "$test, linked ahead" env COMPCH=$compch $run "$tests/$test-linked"
 	# A program has no old references if it is linked today.
-	[ "$test" = versions ] ||
-		check "$test, static" env COMPCH=$compch "$tests/$test-static"
-	[ "$test" = versions ] ||
-		check "$test, static and preloaded" env COMPCH=$compch \
-			LD_PRELOAD=libcompch.so.0 "$tests/$test-static"
+	[ "$test" != versions ] || continue
+	check "$test, static" env COMPCH=$compch $run "$tests/$test-static"
+	check "$test, static and preloaded" env COMPCH=$compch \
+		LD_PRELOAD=libcompch.so.0 $run "$tests/$test-static"
 done
 while read -r program arguments; do
 	[ -x "$tests/on-$program" ] || continue
 	arguments=$(echo "$arguments" | sed 's/rxe/fake/g')
-	# shellcheck disable=SC2086 # arguments
 	on_model "$program $arguments, ours" env COMPCH=require \
-		"$tests/on-$program" $arguments
-	# shellcheck disable=SC2086 # arguments
+		$run "$tests/on-$program" $arguments
 	on_model "$program $arguments, stock" env COMPCH=off \
-		"$tests/on-$program" $arguments
+		$run "$tests/on-$program" $arguments
 done <"$build/tests/shim/LIST"
+}
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]
