@@ -117,6 +117,12 @@ version_tests()
 		$(files 'drivers/*.[ch]' 'kunit/*.[ch]' ':!*/compat/*')
 }
 
+manual_pages()
+{
+	# shellcheck disable=SC2046 # no spaces in our names
+	mandoc -Tlint -Wwarning $(files 'userspace/man/*')
+}
+
 mapfile -t scripts < <(shell_scripts)
 mapfile -t all < <(files ':!LICENSES')
 check "every file names its licence" silent no_spdx
@@ -128,4 +134,12 @@ check "sparse and W=1" sparse
 check "headers compile alone as C" header gcc c gnu11
 check "headers compile alone as C++" header g++ c++ gnu++17
 check "kernel versions matter in compat/ alone" silent version_tests
+check "manual pages are well formed" silent manual_pages
+check "the library and the tool build" scripts/check-api.sh build
+check "the library's symbols are those of its map" scripts/check-api.sh exported
+check "they stand before what there is" scripts/check-api.sh interposed
+check "they are declared in public headers" scripts/check-api.sh declared
+check "they have manual pages" scripts/check-api.sh documented
+check "the examples there compile" scripts/check-api.sh examples
+check "tests call them" scripts/check-api.sh tested
 sum

@@ -52,7 +52,7 @@ packages_of()
 		echo debootstrap debian-archive-keyring util-linux xz-utils
 		;;
 	check)
-		echo sparse codespell shellcheck g++ clang perl xz-utils
+		echo sparse codespell shellcheck g++ clang perl xz-utils mandoc
 		;;
 	*)
 		usage >&2
