@@ -123,6 +123,13 @@ manual_pages()
 	mandoc -Tlint -Wwarning $(files 'userspace/man/*')
 }
 
+documents()
+{
+	files 'Documentation/*.rst' | while IFS= read -r file; do
+		rst2html --report=2 "$file" /dev/null
+	done
+}
+
 mapfile -t scripts < <(shell_scripts)
 mapfile -t all < <(files ':!LICENSES')
 check "every file names its licence" silent no_spdx
@@ -134,6 +141,7 @@ check "sparse and W=1" sparse
 check "headers compile alone as C" header gcc c gnu11
 check "headers compile alone as C++" header g++ c++ gnu++17
 check "kernel versions matter in compat/ alone" silent version_tests
+check "documents are well formed" silent documents
 check "manual pages are well formed" silent manual_pages
 check "the library and the tool build" scripts/check-api.sh build
 check "the library's symbols are those of its map" scripts/check-api.sh exported

@@ -52,7 +52,8 @@ packages_of()
 		echo debootstrap debian-archive-keyring util-linux xz-utils
 		;;
 	check)
-		echo sparse codespell shellcheck g++ clang perl xz-utils mandoc
+		echo sparse codespell shellcheck g++ clang perl xz-utils mandoc \
+			python3-docutils
 		;;
 	*)
 		usage >&2
