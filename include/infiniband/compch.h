@@ -5,7 +5,8 @@
  * A channel is a struct ibv_comp_channel, and everything in <infiniband/verbs.h>
  * works with it as well.  Where the kernel module is missing, or not used
  * (COMPCH=off), a channel is a stock one.  The functions then do what can be
- * done with that, and answer EOPNOTSUPP to the rest.
+ * done with that, and answer EOPNOTSUPP to the rest; those that take a CQ alone
+ * answer EINVAL when it is on no channel of the module's.
  *
  * Functions that return an int return 0 or an errno value; errno itself is left
  * alone.  Times are in nanoseconds, of CLOCK_MONOTONIC; a negative timeout is

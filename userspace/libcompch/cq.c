@@ -480,14 +480,18 @@ int compch_cq_destroy(struct compch_cq *c)
 	return ret;
 }
 
-/* A reference on what the library keeps, which may have to be made */
+/*
+ * A reference on what the library keeps, which may have to be made: one for
+ * each CQ, however many threads ask at once.
+ */
 static int cq_get_or_make(struct ibv_cq *cq, struct compch_cq **made)
 {
 	struct compch_context *ctx;
-	struct compch_cq *c = compch_cq_get(cq);
+	struct compch_node *other;
+	struct compch_cq *c;
 
-	*made = c;
-	if (c)
+	*made = compch_cq_get(cq);
+	if (*made)
 		return 0;
 	ctx = compch_context_get(cq->context);
 	if (!ctx)
@@ -507,7 +511,20 @@ static int cq_get_or_make(struct ibv_cq *cq, struct compch_cq **made)
 	pthread_mutex_lock(&cq->mutex);
 	c->base = cq->comp_events_completed;
 	pthread_mutex_unlock(&cq->mutex);
-	*made = c;
+
+	compch_registry_lock();
+	other = compch_registry_find(COMPCH_CQ, cq);
+	if (other) {
+		*made = compch_container_of(other, struct compch_cq, node);
+		(*made)->refs++;
+	} else {
+		*made = c;
+		c->refs++; /* the program's and the caller's */
+		compch_registry_add(&c->node, COMPCH_CQ, cq);
+	}
+	compch_registry_unlock();
+	if (other)
+		compch_cq_put(c);
 	return 0;
 }
 
@@ -538,12 +555,6 @@ int compch_cq_attach(struct ibv_cq *cq, struct compch_channel *ch)
 						&c->handle);
 	if (!ret) {
 		cq_join(c, ch);
-		compch_registry_lock();
-		if (!c->node.key) {
-			compch_registry_add(&c->node, COMPCH_CQ, cq);
-			c->refs++; /* the program's */
-		}
-		compch_registry_unlock();
 	} else if (ret != EBUSY && ret != EINVAL) {
 		ret = cq_assoc_error(ch, ret);
 	}
