@@ -19,6 +19,15 @@
  *	"late TAG COUNT CONTEXT CPU"	calls that handler, whatever the CQ's
  *		is by now.
  *
+ *   /sys/kernel/debug/compch_testdev/bench (write, then read on the same file)
+ *	"TAG CQS COUNT"			calls the completion handlers of the
+ *		CQS CQs whose tags are TAG and up in turn, COUNT times in all,
+ *		in process context with interrupts off. Afterwards the file
+ *		reads as "calls COUNT ticks T empty E start S end F": by the
+ *		cycle counter, what the calls took, what the same loop takes
+ *		with a handler that does nothing, when the last piece of
+ *		TESTDEV_IRQ_BURST calls began and when it ended.
+ *
  *   /sys/kernel/debug/compch_testdev/cqs (read)
  *	One line for each CQ with a tag: "TAG fired N notified M", the calls
  *	of its completion handler and the requests for notification so far.
@@ -39,13 +48,16 @@
 #include <linux/debugfs.h>
 #include <linux/interrupt.h>
 #include <linux/irq_work.h>
+#include <linux/irqflags.h>
 #include <linux/kthread.h>
 #include <linux/module.h>
+#include <linux/mm.h>
 #include <linux/mutex.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/smp.h>
 #include <linux/string.h>
+#include <linux/timex.h>
 #include <linux/uaccess.h>
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
@@ -447,6 +459,104 @@ int compch_testdev_stop(u64 tag)
 }
 EXPORT_SYMBOL_GPL(compch_testdev_stop);
 
+/* --- measuring ------------------------------------------------------------ */
+
+/**
+ * struct bench_call - a call of a completion handler
+ * @cq: of this CQ
+ * @handler: the handler
+ */
+struct bench_call {
+	struct ib_cq *cq;
+	ib_comp_handler handler;
+};
+
+/**
+ * struct bench - what an open file of "bench" knows
+ * @lock: guards what follows
+ * @len: of @text
+ * @text: the last result
+ */
+struct bench {
+	struct mutex lock;
+	size_t len;
+	char text[160];
+};
+
+static noinline void bench_no_handler(struct ib_cq *cq, void *cq_context)
+{
+	/* It is called, all the same. */
+	barrier();
+}
+
+/* The same machine code for all that is measured, the empty loop included */
+static noinline u64 bench_loop(const struct bench_call *calls, unsigned int n,
+			       unsigned int count, u64 *start, u64 *end)
+{
+	const struct bench_call *call = calls;
+	unsigned int burst, i;
+	unsigned long flags;
+	u64 ticks = 0;
+
+	while (count) {
+		burst = min_t(unsigned int, count, TESTDEV_IRQ_BURST);
+		count -= burst;
+		local_irq_save(flags);
+		*start = get_cycles();
+		for (i = 0; i < burst; i++) {
+			call->handler(call->cq, call->cq->cq_context);
+			if (++call == calls + n)
+				call = calls;
+		}
+		*end = get_cycles();
+		local_irq_restore(flags);
+		ticks += *end - *start;
+		cond_resched();
+	}
+	return ticks;
+}
+
+static int bench_run(struct bench *bench, u64 tag, unsigned int n,
+		     unsigned int count)
+{
+	struct bench_call *calls, nothing = { .handler = bench_no_handler };
+	u64 ticks, empty, start, end;
+	struct testdev_cq *tcq;
+	unsigned int i;
+	int ret = 0;
+
+	lockdep_assert_held(&bench->lock);
+
+	calls = kvcalloc(n, sizeof(*calls), GFP_KERNEL);
+	if (!calls)
+		return -ENOMEM;
+	for (i = 0; i < n; i++) {
+		tcq = tcq_get(tag + i);
+		if (!tcq) {
+			ret = -ENOENT;
+			goto put;
+		}
+		calls[i].cq = &tcq->ibcq;
+		calls[i].handler = READ_ONCE(tcq->ibcq.comp_handler);
+	}
+
+	nothing.cq = calls[0].cq;
+	empty = bench_loop(&nothing, 1, count, &start, &end);
+	ticks = bench_loop(calls, n, count, &start, &end);
+	bench->len = scnprintf(bench->text, sizeof(bench->text),
+			       "calls %u ticks %llu empty %llu start %llu end %llu\n",
+			       count, ticks, empty, start, end);
+put:
+	for (n = i, i = 0; i < n; i++) {
+		tcq = to_tcq(calls[i].cq);
+		if (!ret)
+			atomic64_add(count / n + (i < count % n), &tcq->fired);
+		tcq_put(tcq);
+	}
+	kvfree(calls);
+	return ret;
+}
+
 /* --- verbs ---------------------------------------------------------------- */
 
 static int testdev_query_device(struct ib_device *ibdev,
@@ -804,6 +914,66 @@ static const struct file_operations fire_fops = {
 	.write = fire_write,
 };
 
+static int bench_open(struct inode *inode, struct file *file)
+{
+	struct bench *bench = kzalloc(sizeof(*bench), GFP_KERNEL);
+
+	if (!bench)
+		return -ENOMEM;
+	mutex_init(&bench->lock);
+	file->private_data = bench;
+	return 0;
+}
+
+static int bench_release(struct inode *inode, struct file *file)
+{
+	kfree(file->private_data);
+	return 0;
+}
+
+static ssize_t bench_read(struct file *file, char __user *ubuf, size_t size,
+			  loff_t *pos)
+{
+	struct bench *bench = file->private_data;
+	ssize_t ret;
+
+	mutex_lock(&bench->lock);
+	ret = simple_read_from_buffer(ubuf, size, pos, bench->text, bench->len);
+	mutex_unlock(&bench->lock);
+	return ret;
+}
+
+static ssize_t bench_write(struct file *file, const char __user *ubuf,
+			   size_t size, loff_t *pos)
+{
+	struct bench *bench = file->private_data;
+	unsigned int n, count;
+	char buf[64];
+	u64 tag;
+	int ret;
+
+	if (size >= sizeof(buf))
+		return -EINVAL;
+	if (copy_from_user(buf, ubuf, size))
+		return -EFAULT;
+	buf[size] = '\0';
+	if (sscanf(buf, "%llu %u %u", &tag, &n, &count) != 3 || !n || !count)
+		return -EINVAL;
+
+	mutex_lock(&bench->lock);
+	ret = bench_run(bench, tag, n, count);
+	mutex_unlock(&bench->lock);
+	return ret ?: size;
+}
+
+static const struct file_operations bench_fops = {
+	.owner = THIS_MODULE,
+	.open = bench_open,
+	.release = bench_release,
+	.read = bench_read,
+	.write = bench_write,
+};
+
 static ssize_t ctl_write(struct file *file, const char __user *ubuf,
 			 size_t size, loff_t *pos)
 {
@@ -858,6 +1028,7 @@ static int __init testdev_init(void)
 
 	testdev_debugfs = debugfs_create_dir("compch_testdev", NULL);
 	debugfs_create_file("fire", 0200, testdev_debugfs, NULL, &fire_fops);
+	debugfs_create_file("bench", 0600, testdev_debugfs, NULL, &bench_fops);
 	debugfs_create_file("ctl", 0200, testdev_debugfs, NULL, &ctl_fops);
 	debugfs_create_file("cqs", 0400, testdev_debugfs, NULL, &cqs_fops);
 	return 0;
