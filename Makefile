@@ -84,6 +84,10 @@ mutate:
 	@scripts/deps.sh build test uml
 	@tests/mutate/run.sh
 
+bench:
+	@scripts/deps.sh build test bench
+	@tests/bench/run.sh
+
 newer:
 	@scripts/deps.sh build test newer
 	@tests/run.sh trixie trixie-backports
@@ -98,6 +102,8 @@ help:
 	@echo 'make demo     a verbs program on the new channels, in a virtual machine'
 	@echo 'make test     all tests, in virtual machines: User Mode Linux with its'
 	@echo '              sanitizers, and the stock kernel of this Debian release'
+	@echo 'make bench    measure stock channels and ours, in virtual machines; the figures'
+	@echo '              are in build/bench.csv, see Documentation/performance.rst'
 	@echo 'make newer    the same as on that with the kernels of trixie and trixie-backports,'
 	@echo '              in a chroot of their own'
 	@echo 'make kunit    the KUnit suites, in User Mode Linux, under its sanitizers'
@@ -115,4 +121,5 @@ help:
 	@echo 'KDIR = $(KDIR)'
 
 .PHONY: all module userspace userspace-dir tests check-library install clean \
-	demo test newer kunit test-uml coverage mutate check help sanitize
+	demo test newer kunit test-uml coverage mutate check help sanitize \
+	bench

@@ -20,6 +20,7 @@ Install what is missing of the groups' packages; --list only prints them all.
   uml     to build the User Mode Linux kernel and to run the tests in it
   coverage to see what tests reach, besides "uml"
   sanitize to run the library under sanitizers and valgrind, besides "build"
+  bench   to plot what is measured, besides "test"
   newer   to make the chroot for newer kernels, see scripts/chroot.sh
   check   to run the static checks
 END
@@ -47,6 +48,9 @@ packages_of()
 		;;
 	sanitize)
 		echo valgrind
+		;;
+	bench)
+		echo gnuplot-nox
 		;;
 	newer)
 		echo debootstrap debian-archive-keyring util-linux xz-utils
