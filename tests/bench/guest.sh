@@ -17,6 +17,8 @@ set -u
 
 # A clock that counts instructions runs ahead while the machine waits for the
 # host, and a limit may be reached that nobody has waited for.
+pair_limit=1000000
+
 setup()
 {
 	echo 0 >/proc/sys/kernel/hung_task_timeout_secs

@@ -152,7 +152,8 @@ END {
 		for (m = 1; m <= 2; m++) {
 			key = keys[i]
 			mode = m == 1 ? "stock" : "compch"
-			if (key !~ /,instructions$/ || !again[key, mode])
+			if (key !~ /,instructions$/ || !again[key, mode] ||
+			    first[key, mode] == "")
 				continue
 			pairs[mode]++
 			a = first[key, mode]

@@ -197,24 +197,27 @@ port_is_open()
 		grep -q "^ *[0-9]*: [0-9A-F]*:$hex [0-9A-F]*:0000 0A "
 }
 
+# Seconds that each of them may take.
+pair_limit=120
+
 # pair RUN PORT COMMAND... - run COMMAND as the server and, once it listens at
 # PORT, COMMAND with this host's address as the client; both through RUN, which is
-# "env", "compch_run" or "compch_tool". Fails when one of them does, or after two minutes. The
-# output is in /tmp/pair.server and /tmp/pair.client.
+# "env", "compch_run" or "compch_tool". Fails when one of them does, or takes too
+# long. The output is in /tmp/pair.server and /tmp/pair.client.
 pair()
 {
 	run=$1 port=$2
 	shift 2
 
 	# shellcheck disable=SC2016 # expanded in there
-	"$run" timeout -s KILL 120 sh -c 'echo $$ >/tmp/pair.pid; exec "$@"' \
+	"$run" timeout -s KILL "$pair_limit" sh -c 'echo $$ >/tmp/pair.pid; exec "$@"' \
 		sh "$@" >/tmp/pair.server 2>&1 &
 	server=$!
 	# If there is no server after all, the client fails by itself.
 	while ! port_is_open "$port" && kill -0 "$server" 2>/dev/null; do
 		sleep 0.1
 	done
-	"$run" timeout -s KILL 120 "$@" 127.0.0.1 >/tmp/pair.client 2>&1
+	"$run" timeout -s KILL "$pair_limit" "$@" 127.0.0.1 >/tmp/pair.client 2>&1
 	client_status=$?
 	# While it lives, its device cannot be deleted.
 	[ "$client_status" = 0 ] ||
