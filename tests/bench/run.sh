@@ -126,4 +126,8 @@ done
 
 step "the figures" tests/bench/report.sh "$rows" "$csv" "$release"
 echo "the figures are in $csv"
+# Of all of them, or not at all.
+if [ "$only ${clocks[0]}" = ". icount" ]; then
+	prepare "plots" tests/bench/plot.sh "$csv" "${csv%.csv}.svg"
+fi
 sum
