@@ -36,6 +36,7 @@ COMMAND is given to sh -c; empty lines and those that start with # are ignored.
   --icount           one processor whose clock counts instructions
   --timeout SECONDS  the longest that a command may take (default: 300)
   --append ARGS      more for the kernel's command line
+  --qemu ARG         one more argument for QEMU
   --allow FILE       complaints of the kernel to ignore, see kmsg-scan.sh
   --name NAME        of a single command, and of the log directory (default: vm)
   --log DIR          where output, kernel logs and console go; emptied first
@@ -64,6 +65,7 @@ log=
 list=
 plain=
 env=()
+qemu_args=()
 
 need()
 {
@@ -87,6 +89,7 @@ while [ $# -gt 0 ]; do
 	--mem) mem=$2 ;;
 	--timeout) limit=$2 ;;
 	--append) append=$2 ;;
+	--qemu) qemu_args+=("$2") ;;
 	--allow) allow+=(--allow "$2") ;;
 	--name) name=$2 ;;
 	--log) log=$2 ;;
@@ -170,7 +173,7 @@ qemu-system-x86_64 "${accel[@]}" -M pc -smp "$smp" -m "$mem" \
 	-nodefaults -no-user-config -display none -no-reboot \
 	-kernel "$image" -initrd "$work/initramfs" -append "$cmdline" \
 	-serial "file:$log/console" -serial "file:$verdicts" \
-	"${shares[@]}" </dev/null >"$log/qemu" 2>&1 &
+	"${shares[@]}" "${qemu_args[@]}" </dev/null >"$log/qemu" 2>&1 &
 qemu=$!
 echo "$qemu" >"$log/pid"
 
