@@ -25,7 +25,7 @@ END
 
 suite=trixie
 kernels=("$suite" "$suite-backports")
-packages=(build-essential pkg-config libibverbs-dev librdmacm-dev
+packages=(build-essential pkg-config libibverbs-dev librdmacm-dev liburing-dev
 	ibverbs-utils ibverbs-providers rdmacm-utils rdma-core perftest
 	iproute2 kmod procps strace busybox-static)
 
