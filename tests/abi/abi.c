@@ -181,7 +181,7 @@ int abi_init(int argc, char **argv, const char *modes)
 		for (i = 0, next = list; (word = strsep(&next, " ")); i++)
 			if (argc == 2 && !strcmp(argv[1], word)) {
 				mode = i;
-				ours = strcmp(word, "stock") != 0;
+				ours = strncmp(word, "stock", 5) != 0;
 			}
 		if (mode < 0) {
 			fprintf(stderr, "usage: %s <one of: %s>\n", program,

@@ -2,7 +2,7 @@
 /*
  * What the tests of the kernel interface have in common.  They use nothing but
  * system calls: ioctl() on /dev/infiniband/uverbsN, the files that come out of
- * it, and the debugfs files of compch_testdev.
+ * it, and the debugfs files of compch_testdev.  (One has liburing do the calls.)
  *
  * A function returns 0 or something positive, or a negative errno.
  */

@@ -58,6 +58,7 @@ while read -r program mode <&3; do
 	0)
 		passed=$((passed + 1))
 		echo "ok - $name"
+		sed -n 's/^info: /# /p' /tmp/abi.out
 		;;
 	77)
 		skipped=$((skipped + 1))
