@@ -78,6 +78,8 @@ stock)
 	example 0 '^2000 completions, on a stock channel' \
 		"$examples/minimal" rxe0
 	epoll_server
+	example 0 '^2000 messages on 4 CQs, [0-9]{4,} events in [1-9]' \
+		"$examples/io_uring_loop" rxe0
 	example 77 'stock channels cannot' "$examples/steering" rxe0
 	example 77 'one device only' "$examples/two_devices" rxe0 rxe1
 	;;
@@ -85,6 +87,8 @@ ours)
 	example 0 '^2000 completions, on a native channel' \
 		"$examples/minimal" rxe0
 	epoll_server
+	example 0 '^2000 messages on 4 CQs, [0-9]{4,} events in [1-9]' \
+		"$examples/io_uring_loop" rxe0
 	example 0 '^8000 messages, [1-9][0-9]* moves; .*: [1-9][0-9]* and [1-9]' \
 		"$examples/steering" rxe0
 	example 0 '^1000 messages on rxe0 and rxe1, [0-9]{3,} events' \
