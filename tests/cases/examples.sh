@@ -44,7 +44,10 @@ epoll_server()
 		running="$running $!"
 	done
 	for client in $running; do
-		wait "$client" || fail "a client of epoll_server fails"
+		wait "$client" || {
+			cat /tmp/server
+			fail "a client of epoll_server fails"
+		}
 	done
 	wait $server || { cat /tmp/server; fail "epoll_server fails"; }
 	cat /tmp/server

@@ -252,7 +252,10 @@ static void server(struct sockaddr *address)
 
 static void client(struct sockaddr *address, int messages)
 {
-	struct rdma_conn_param param = { .rnr_retry_count = 7 };
+	struct rdma_conn_param param = {
+		.retry_count = 7,
+		.rnr_retry_count = 7,
+	};
 	struct connection *c;
 	struct rdma_cm_id *id;
 	struct ibv_wc wc[2];
