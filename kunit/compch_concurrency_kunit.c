@@ -44,10 +44,9 @@ struct race;
  * @irqs: how often @hard has run
  * @softs: how often @soft has run
  * @fired: events fired
- * @queued: of these, those that were queued
- * @merged: those that merged with a queued one
- * @dead: those that came after the source had been detached
- * @merged_by_move: of the queued ones, those that merged later
+ * @dead: of these, those that came after the source had been detached
+ * @merged_by_move: those that compch_source_move() said had merged
+ * @merged_by_detach: those that compch_source_detach() said had merged
  * @reported: what compch_source_detach() said
  * @discarded: what compch_source_detach() said
  */
@@ -62,10 +61,9 @@ struct race_source {
 	atomic_t irqs;
 	atomic_t softs;
 	atomic64_t fired;
-	atomic64_t queued;
-	atomic64_t merged;
 	atomic64_t dead;
 	u64 merged_by_move;
+	u64 merged_by_detach;
 	u64 reported;
 	u64 discarded;
 };
@@ -77,6 +75,7 @@ struct race_source {
  * @task: the thread
  * @done: it has read -EIO, or failed
  * @seen: how many events of each source it has read
+ * @merged: how many events merged with those
  * @cancelled: how often it has read -ECANCELED
  * @ret: what ended it
  * @buf: where to
@@ -87,6 +86,7 @@ struct race_reader {
 	struct task_struct *task;
 	struct completion done;
 	u64 seen[NR_SOURCES];
+	u64 merged;
 	u64 cancelled;
 	ssize_t ret;
 	u64 buf[70];
@@ -122,17 +122,8 @@ static void race_fire(struct race_source *rs, unsigned int count)
 {
 	while (count--) {
 		atomic64_inc(&rs->fired);
-		switch (compch_source_fire(&rs->source)) {
-		case COMPCH_FIRED_QUEUED:
-			atomic64_inc(&rs->queued);
-			break;
-		case COMPCH_FIRED_MERGED:
-			atomic64_inc(&rs->merged);
-			break;
-		case COMPCH_FIRED_DEAD:
+		if (!compch_test_fire(&rs->source))
 			atomic64_inc(&rs->dead);
-			break;
-		}
 	}
 }
 
@@ -208,6 +199,7 @@ static int race_reader(void *arg)
 			kvec.iov_len = sizeof(u64);
 		iov_iter_kvec(&to, READ, &kvec, 1, kvec.iov_len);
 		reader->ret = compch_queue_read(reader->queue, &to, false);
+		reader->merged += compch_queue_take_merged(reader->queue);
 		if (reader->ret == -ECANCELED) {
 			reader->cancelled++;
 			continue;
@@ -272,10 +264,14 @@ static int race_canceller(void *arg)
 
 static void race_detach(struct race_source *rs)
 {
+	struct compch_queue *queue;
+
 	mutex_lock(&rs->lock);
-	if (!rs->detached)
-		compch_source_detach(&rs->source, &rs->reported,
-				     &rs->discarded);
+	if (!rs->detached) {
+		queue = compch_source_detach(&rs->source, &rs->reported,
+					     &rs->discarded);
+		rs->merged_by_detach = compch_queue_take_merged(queue);
+	}
 	rs->detached = true;
 	mutex_unlock(&rs->lock);
 }
@@ -434,8 +430,6 @@ static void race_expect_source(struct kunit *test, unsigned int i)
 	struct race *race = test->priv;
 	struct race_source *rs = &race->source[i];
 	u64 fired = atomic64_read(&rs->fired);
-	u64 queued = atomic64_read(&rs->queued);
-	u64 merged = atomic64_read(&rs->merged);
 	u64 dead = atomic64_read(&rs->dead);
 	u64 seen = 0;
 	int r;
@@ -445,15 +439,11 @@ static void race_expect_source(struct kunit *test, unsigned int i)
 
 	KUNIT_EXPECT_GT(test, atomic_read(&rs->irqs), 0);
 	KUNIT_EXPECT_GT(test, atomic_read(&rs->softs), 0);
-	KUNIT_EXPECT_EQ_MSG(test, fired, queued + merged + dead, "source %u",
-			    i);
 	/* Nothing was read after it had been detached, or twice, or lost. */
 	KUNIT_EXPECT_EQ_MSG(test, seen, rs->reported, "source %u", i);
-	/* Moving to a coalescing queue merges what has been queued. */
-	KUNIT_EXPECT_EQ_MSG(test, queued, rs->reported + rs->discarded +
-			    rs->merged_by_move, "source %u", i);
-	KUNIT_EXPECT_EQ_MSG(test, rs->source.merged,
-			    merged + rs->merged_by_move, "source %u", i);
+	KUNIT_EXPECT_EQ_MSG(test, fired - dead, rs->reported + rs->discarded +
+			    rs->source.merged, "source %u", i);
+	KUNIT_EXPECT_TRUE(test, hlist_unhashed(&rs->source.ready));
 }
 
 static void concurrency_race(struct kunit *test)
@@ -461,7 +451,7 @@ static void concurrency_race(struct kunit *test)
 	const struct race_case *c = test->param_value;
 	bool merges = c->flags[0] || c->flags[1];
 	struct race *race = test->priv;
-	u64 cancelled = 0, seen = 0, merged = 0;
+	u64 cancelled = 0, seen = 0, merged = 0, told = 0;
 	int i, j;
 
 	for (i = 0; i < NR_QUEUES * NR_READERS; i++)
@@ -501,6 +491,7 @@ static void concurrency_race(struct kunit *test)
 				0UL);
 		KUNIT_EXPECT_EQ(test, race->reader[i].ret, (ssize_t)-EIO);
 		cancelled += race->reader[i].cancelled;
+		told += race->reader[i].merged;
 		for (j = 0; j < NR_SOURCES; j++)
 			seen += race->reader[i].seen[j];
 	}
@@ -508,9 +499,19 @@ static void concurrency_race(struct kunit *test)
 	for (i = 0; i < NR_SOURCES; i++) {
 		race_expect_source(test, i);
 		merged += race->source[i].source.merged;
+		told += race->source[i].merged_by_move +
+			race->source[i].merged_by_detach;
+	}
+	/* Whoever makes events merge is told of them. */
+	KUNIT_EXPECT_EQ(test, merged, told);
+	for (i = 0; i < NR_QUEUES; i++) {
+		KUNIT_EXPECT_TRUE(test, hlist_empty(&race->queue[i].ready));
+		KUNIT_EXPECT_TRUE(test, llist_empty(&race->queue[i].incoming));
 	}
 	KUNIT_EXPECT_EQ(test, seen,
 			race->queue[0].reported + race->queue[1].reported);
+	KUNIT_EXPECT_EQ(test, race->queue[0].waking, 0U);
+	KUNIT_EXPECT_EQ(test, race->queue[1].waking, 0U);
 	KUNIT_EXPECT_EQ(test, race->queue[0].nr_sources, 0U);
 	KUNIT_EXPECT_EQ(test, race->queue[1].nr_sources, 0U);
 	KUNIT_EXPECT_EQ(test, race->cancels, cancelled);

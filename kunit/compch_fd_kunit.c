@@ -142,7 +142,7 @@ static struct fd_state *fd_state_make(struct kunit *test,
 	compch_source_init(&s->source, COOKIE);
 	KUNIT_ASSERT_EQ(test, 0, compch_source_attach(&s->source, &s->queue));
 	for (i = 0; i < c->events; i++)
-		compch_source_fire(&s->source);
+		KUNIT_ASSERT_TRUE(test, compch_test_fire(&s->source));
 	for (i = 0; i < c->cancels; i++)
 		KUNIT_ASSERT_EQ(test, 0, compch_queue_cancel(&s->queue));
 	if (c->closed)

@@ -7,11 +7,13 @@
 #define COMPCH_SUITE compch_queue_kunit
 #include "compch_queue_test.h"
 
+#include <linux/anon_inodes.h>
 #include <linux/cpumask.h>
-#include <linux/delay.h>
+#include <linux/file.h>
 #include <linux/module.h>
 #include <linux/smp.h>
 #include <linux/string.h>
+#include <linux/timer.h>
 
 #define NR_SOURCES	4
 #define NR_READERS	5
@@ -78,8 +80,7 @@ static void fire(struct kunit *test, struct compch_source *source,
 		 unsigned int count)
 {
 	while (count--)
-		KUNIT_EXPECT_EQ(test, COMPCH_FIRED_QUEUED,
-				compch_source_fire(source));
+		KUNIT_EXPECT_TRUE(test, compch_test_fire(source));
 }
 
 static void start_reader(struct kunit *test, unsigned int i)
@@ -166,6 +167,7 @@ static void add_poller(struct queue_test *t, struct compch_queue *queue)
 {
 	init_waitqueue_func_entry(&t->poller, poller_woken);
 	add_wait_queue(&queue->pollers, &t->poller);
+	compch_queue_watch(queue);
 }
 
 static void remove_poller(struct queue_test *t, struct compch_queue *queue)
@@ -173,33 +175,27 @@ static void remove_poller(struct queue_test *t, struct compch_queue *queue)
 	remove_wait_queue(&queue->pollers, &t->poller);
 }
 
-/* Queues an event and wakes nobody. */
-static void queue_locked(struct compch_queue *queue,
-			 struct compch_source *source)
+/* Half of what compch_source_fire() does: it wakes nobody. */
+static void queue_silently(struct compch_queue *queue,
+			   struct compch_source *source)
 {
-	lockdep_assert_held(&queue->pollers.lock);
-
-	if (!source->pending++)
-		list_add_tail(&source->ready, &queue->ready);
-	queue->pending++;
+	if (!atomic64_fetch_inc(&source->pending))
+		llist_add(&source->incoming, &queue->incoming);
 }
 
-/* What compch_source_fire() does. */
-static void fire_locked(struct compch_queue *queue,
-			struct compch_source *source)
-{
-	queue_locked(queue, source);
-	compch_queue_wake(queue);
-}
-
-/* What compch_queue_cancel() does to the reader that is blocked. */
+/*
+ * What compch_queue_cancel() does to the reader that is blocked.  Who holds the
+ * queue's lock can do more: readers that are woken wait for it.
+ */
 static void cancel_locked(struct compch_queue *queue)
 {
-	lockdep_assert_held(&queue->pollers.lock);
+	lockdep_assert_held(&queue->lock);
 
+	spin_lock_irq(&queue->pollers.lock);
 	list_first_entry(&queue->readers, struct compch_reader,
 			 node)->cancelled = true;
 	compch_queue_wake_reader(queue);
+	spin_unlock_irq(&queue->pollers.lock);
 }
 
 /* Moves the source, and expects that @want of its events merge. */
@@ -213,6 +209,38 @@ static struct compch_queue *move(struct kunit *test,
 	from = compch_source_move(source, to, &merged);
 	KUNIT_EXPECT_EQ(test, merged, want);
 	return from;
+}
+
+/* Detaches the source from @queue, and expects these counts. */
+static void detach(struct kunit *test, struct compch_source *source,
+		   struct compch_queue *queue, u64 want_reported,
+		   u64 want_discarded, u64 want_merged)
+{
+	u64 reported = 77, discarded = 77;
+
+	KUNIT_EXPECT_PTR_EQ(test, compch_source_detach(source, &reported,
+						       &discarded), queue);
+	KUNIT_EXPECT_EQ(test, reported, want_reported);
+	KUNIT_EXPECT_EQ(test, discarded, want_discarded);
+	KUNIT_EXPECT_EQ(test, compch_queue_take_merged(queue), want_merged);
+	KUNIT_EXPECT_TRUE(test, hlist_unhashed(&source->ready));
+}
+
+/* Reads @want[0], @want[1], ... up to a 0, and expects so many to merge. */
+static void expect_merged_read(struct kunit *test, struct compch_queue *queue,
+			       const u64 *want, u64 want_merged)
+{
+	struct queue_test *t = test->priv;
+	ssize_t size = 0;
+	int i;
+
+	for (i = 0; want[i]; i++)
+		size += sizeof(u64);
+	KUNIT_EXPECT_EQ(test, compch_test_read(queue, t->buf, sizeof(t->buf)),
+			size ?: -EAGAIN);
+	for (i = 0; want[i]; i++)
+		KUNIT_EXPECT_EQ(test, t->buf[i], want[i]);
+	KUNIT_EXPECT_EQ(test, compch_queue_take_merged(queue), want_merged);
 }
 
 /* --- order ---------------------------------------------------------------- */
@@ -394,7 +422,6 @@ static void queue_read_short_buffer(struct kunit *test)
 static void queue_counts_exact(struct kunit *test)
 {
 	struct queue_test *t = test->priv;
-	u64 reported, discarded;
 
 	fire(test, &t->source[0], 7);
 	fire(test, &t->source[1], 2);
@@ -408,10 +435,7 @@ static void queue_counts_exact(struct kunit *test)
 	expect_source(test, &t->source[0], 4, 3, 0);
 	expect_source(test, &t->source[1], 0, 2, 0);
 
-	KUNIT_EXPECT_PTR_EQ(test, compch_source_detach(&t->source[0], &reported,
-						       &discarded), &t->queue);
-	KUNIT_EXPECT_EQ(test, reported, 3ULL);
-	KUNIT_EXPECT_EQ(test, discarded, 4ULL);
+	detach(test, &t->source[0], &t->queue, 3, 4, 0);
 	expect_queue(test, &t->queue, 0, 5);
 }
 
@@ -420,12 +444,10 @@ static void queue_counts_wrap(struct kunit *test)
 {
 	const u64 many = BIT_ULL(32) + 1;
 	struct queue_test *t = test->priv;
-	u64 reported, discarded;
 
 	/* As if that many events had been fired, and read. */
 	fire(test, &t->source[0], 1);
-	t->source[0].pending = many;
-	t->queue.pending = many;
+	atomic64_set(&t->source[0].pending, many);
 	t->source[0].reported = U64_MAX - 1;
 	t->queue.reported = U64_MAX - 2;
 
@@ -443,9 +465,7 @@ static void queue_counts_wrap(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, compch_test_next(&t->other), 1LL);
 	expect_source(test, &t->source[0], many - 1, 3, 0);
 
-	compch_source_detach(&t->source[0], &reported, &discarded);
-	KUNIT_EXPECT_EQ(test, reported, 3ULL);
-	KUNIT_EXPECT_EQ(test, discarded, many - 1);
+	detach(test, &t->source[0], &t->other, 3, many - 1, 0);
 	expect_queue(test, &t->other, 0, 1);
 }
 
@@ -455,8 +475,7 @@ static void queue_counts_wrap_merged(struct kunit *test)
 	struct queue_test *t = test->priv;
 
 	fire(test, &t->source[0], 1);
-	t->source[0].pending = many;
-	t->queue.pending = many;
+	atomic64_set(&t->source[0].pending, many);
 	t->source[0].merged = U64_MAX;
 	KUNIT_EXPECT_PTR_EQ(test, move(test, &t->source[0], &t->coalescing,
 				       many - 1), &t->queue);
@@ -471,31 +490,50 @@ static void queue_coalesce(struct kunit *test)
 {
 	struct queue_test *t = test->priv;
 	struct compch_source *source = &t->source[0];
-	u64 reported, discarded;
 
 	move(test, source, &t->coalescing, 0);
 	move(test, &t->source[1], &t->coalescing, 0);
 
-	KUNIT_EXPECT_EQ(test, compch_source_fire(source), COMPCH_FIRED_QUEUED);
-	KUNIT_EXPECT_EQ(test, compch_source_fire(source), COMPCH_FIRED_MERGED);
-	KUNIT_EXPECT_EQ(test, compch_source_fire(source), COMPCH_FIRED_MERGED);
 	/* Only with one of the same source. */
-	KUNIT_EXPECT_EQ(test, compch_source_fire(&t->source[1]),
-			COMPCH_FIRED_QUEUED);
+	fire(test, source, 3);
+	fire(test, &t->source[1], 1);
 	expect_source(test, source, 1, 0, 2);
+	expect_source(test, &t->source[1], 1, 0, 0);
 	expect_queue(test, &t->coalescing, 2, 0);
-	KUNIT_EXPECT_EQ(test, compch_test_next(&t->coalescing), 1LL);
-	KUNIT_EXPECT_EQ(test, compch_test_next(&t->coalescing), 2LL);
-	KUNIT_EXPECT_EQ(test, compch_test_next(&t->coalescing), (s64)-EAGAIN);
+	expect_merged_read(test, &t->coalescing, (u64[]){ 1, 2, 0 }, 2);
+	expect_merged_read(test, &t->coalescing, (u64[]){ 0 }, 0);
+	expect_source(test, source, 0, 1, 2);
 
 	/* After a read, the next event is one of its own again. */
-	KUNIT_EXPECT_EQ(test, compch_source_fire(source), COMPCH_FIRED_QUEUED);
-	KUNIT_EXPECT_EQ(test, compch_source_fire(source), COMPCH_FIRED_MERGED);
+	fire(test, source, 2);
 	expect_source(test, source, 1, 1, 3);
-	compch_source_detach(source, &reported, &discarded);
-	KUNIT_EXPECT_EQ(test, reported, 1ULL);
-	KUNIT_EXPECT_EQ(test, discarded, 1ULL);
+	detach(test, source, &t->coalescing, 1, 1, 1);
 	expect_queue(test, &t->coalescing, 0, 2);
+	KUNIT_EXPECT_EQ(test, source->merged, 3ULL);
+}
+
+/* What has merged is counted where it ceases to be pending, and only there. */
+static void queue_coalesce_exact(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct compch_source *source = &t->source[0];
+
+	move(test, source, &t->coalescing, 0);
+	fire(test, source, 3);
+	move(test, source, &t->queue, 2);
+	expect_source(test, source, 1, 0, 2);
+	fire(test, source, 3);
+	expect_source(test, source, 4, 0, 2);
+	move(test, source, &t->coalescing, 3);
+	expect_source(test, source, 1, 0, 5);
+	fire(test, source, 4);
+	expect_source(test, source, 1, 0, 9);
+	expect_merged_read(test, &t->coalescing, (u64[]){ 1, 0 }, 4);
+	expect_source(test, source, 0, 1, 9);
+	fire(test, source, 6);
+	/* 16 were fired. */
+	detach(test, source, &t->coalescing, 1, 1, 5);
+	KUNIT_EXPECT_EQ(test, source->merged, 14ULL);
 }
 
 /* An event that merges has nobody to wake. */
@@ -507,11 +545,8 @@ static void queue_coalesce_wakes_once(struct kunit *test)
 	start_reader(test, 0);
 	add_poller(t, &t->queue);
 	/* There for another reader, who has been woken and is on its way. */
-	spin_lock_irq(&t->queue.pollers.lock);
-	queue_locked(&t->queue, &t->source[0]);
-	spin_unlock_irq(&t->queue.pollers.lock);
-	KUNIT_EXPECT_EQ(test, compch_source_fire(&t->source[0]),
-			COMPCH_FIRED_MERGED);
+	queue_silently(&t->queue, &t->source[0]);
+	fire(test, &t->source[0], 1);
 	KUNIT_EXPECT_EQ(test, compch_test_blocked(&t->queue), 1U);
 	KUNIT_EXPECT_EQ(test, t->poll_wakeups, 0U);
 	remove_poller(t, &t->queue);
@@ -575,30 +610,33 @@ static void queue_wake_burst(struct kunit *test)
 	start_reader(test, 0);
 	start_reader(test, 1);
 	start_reader(test, 2);
-	spin_lock_irq(&t->queue.pollers.lock);
-	fire_locked(&t->queue, &t->source[0]);
-	fire_locked(&t->queue, &t->source[1]);
-	spin_unlock_irq(&t->queue.pollers.lock);
+	spin_lock(&t->queue.lock);
+	compch_test_fire(&t->source[0]);
+	compch_test_fire(&t->source[1]);
+	spin_unlock(&t->queue.lock);
 	KUNIT_EXPECT_EQ(test, compch_test_blocked(&t->queue), 1U);
 	expect_returns(test, &t->reader[0], sizeof(u64));
 	expect_returns(test, &t->reader[1], sizeof(u64));
+	/* Who left the second one there has not woken another: one was coming. */
 	KUNIT_EXPECT_TRUE(test, compch_test_is_oldest(&t->reader[2]));
 	expect_queue(test, &t->queue, 0, 2);
+	KUNIT_EXPECT_EQ(test, t->queue.waking, 0U);
 }
 
 /* A reader that finds its event gone waits on, and does not lose its place. */
 static void queue_wake_in_vain(struct kunit *test)
 {
 	struct queue_test *t = test->priv;
-	struct compch_source *source;
-	u64 cookie;
 
 	start_reader(test, 0);
 	start_reader(test, 1);
-	spin_lock_irq(&t->queue.pollers.lock);
-	fire_locked(&t->queue, &t->source[0]);
-	compch_queue_take(&t->queue, &cookie, &source, 1);
-	spin_unlock_irq(&t->queue.pollers.lock);
+	spin_lock(&t->queue.lock);
+	compch_test_fire(&t->source[0]);
+	/* What another reader does. */
+	compch_queue_gather(&t->queue);
+	compch_ready_remove(&t->queue, &t->source[0]);
+	KUNIT_EXPECT_FALSE(test, compch_queue_commit(&t->queue, &t->source[0]));
+	spin_unlock(&t->queue.lock);
 
 	expect_blocked(test, 2);
 	KUNIT_EXPECT_TRUE(test, compch_test_is_oldest(&t->reader[0]));
@@ -650,6 +688,79 @@ static void queue_wake_by_move(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, compch_test_blocked(&t->queue), 1U);
 	KUNIT_EXPECT_EQ(test, t->poll_wakeups, 1U);
 	remove_poller(t, &t->queue);
+}
+
+/* Events look for somebody to wake only as long as there may be somebody. */
+static void queue_watched(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+
+	KUNIT_EXPECT_FALSE(test, t->queue.watched);
+	start_reader(test, 0);
+	start_reader(test, 1);
+	KUNIT_EXPECT_TRUE(test, t->queue.watched);
+	fire(test, &t->source[0], 1);
+	/* There is still the other one. */
+	KUNIT_EXPECT_TRUE(test, t->queue.watched);
+	expect_read(test, &t->reader[0], 1);
+	fire(test, &t->source[0], 1);
+	KUNIT_EXPECT_FALSE(test, t->queue.watched);
+	expect_read(test, &t->reader[1], 1);
+
+	add_poller(t, &t->queue);
+	KUNIT_EXPECT_TRUE(test, t->queue.watched);
+	fire(test, &t->source[0], 2);
+	KUNIT_EXPECT_TRUE(test, t->queue.watched);
+	KUNIT_EXPECT_EQ(test, t->poll_wakeups, 2U);
+	KUNIT_EXPECT_EQ(test, compch_test_read(&t->queue, t->buf, 64),
+			(ssize_t)16);
+	remove_poller(t, &t->queue);
+	fire(test, &t->source[0], 1);
+	KUNIT_EXPECT_EQ(test, t->poll_wakeups, 2U);
+	KUNIT_EXPECT_FALSE(test, t->queue.watched);
+
+	/* Who comes after it was cleared is found again. */
+	KUNIT_EXPECT_EQ(test, compch_test_next(&t->queue), 1LL);
+	start_reader(test, 2);
+	fire(test, &t->source[1], 1);
+	expect_read(test, &t->reader[2], 2);
+}
+
+static const struct file_operations fasync_fops;
+
+/* SIGIO comes for each event, and for a cancel that is kept. */
+static void queue_fasync(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct compch_source *source = &t->source[0];
+	struct file *file;
+	int i;
+
+	file = anon_inode_getfile("[compch_test]", &fasync_fops, NULL, O_RDWR);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(file));
+	KUNIT_EXPECT_GE(test, fasync_helper(-1, file, 1, &t->queue.fasync), 0);
+	compch_queue_watch(&t->queue);
+	for (i = 0; i < 3; i++) {
+		struct compch_test_reader *reader = &t->reader[i];
+
+		/* It waits for the signal only. */
+		KUNIT_EXPECT_TRUE(test,
+				  compch_test_reader_start(reader, &t->other, 0,
+							   sizeof(u64)));
+		__f_setown(file, task_pid(reader->task), PIDTYPE_PID, 1);
+		if (i < 2)
+			fire(test, source, 1);
+		else
+			KUNIT_EXPECT_EQ(test, 0,
+					compch_queue_cancel(&t->queue));
+		expect_returns(test, reader, -ERESTARTSYS);
+		KUNIT_EXPECT_TRUE(test, t->queue.watched);
+	}
+	fasync_helper(-1, file, 0, &t->queue.fasync);
+	fire(test, source, 1);
+	KUNIT_EXPECT_FALSE(test, t->queue.watched);
+	fput(file);
+	flush_delayed_fput();
 }
 
 /* --- cancel --------------------------------------------------------------- */
@@ -709,10 +820,10 @@ static void queue_cancel_and_event(struct kunit *test)
 	struct queue_test *t = test->priv;
 
 	start_reader(test, 0);
-	spin_lock_irq(&t->queue.pollers.lock);
+	spin_lock(&t->queue.lock);
 	cancel_locked(&t->queue);
-	fire_locked(&t->queue, &t->source[0]);
-	spin_unlock_irq(&t->queue.pollers.lock);
+	compch_test_fire(&t->source[0]);
+	spin_unlock(&t->queue.lock);
 	expect_returns(test, &t->reader[0], -ECANCELED);
 	expect_queue(test, &t->queue, 1, 0);
 	KUNIT_EXPECT_EQ(test, compch_test_next(&t->queue), 1LL);
@@ -749,7 +860,6 @@ static void queue_cancel_closed(struct kunit *test)
 static void queue_close_busy(struct kunit *test)
 {
 	struct queue_test *t = test->priv;
-	u64 reported, discarded;
 	int i;
 
 	for (i = 0; i < NR_SOURCES; i++) {
@@ -759,7 +869,7 @@ static void queue_close_busy(struct kunit *test)
 				compch_queue_close(&t->queue, false));
 		KUNIT_EXPECT_EQ(test, compch_test_next(&t->queue),
 				(s64)-EAGAIN);
-		compch_source_detach(&t->source[i], &reported, &discarded);
+		detach(test, &t->source[i], &t->queue, 0, 0, 0);
 	}
 	KUNIT_EXPECT_EQ(test, nr_sources(&t->queue), 0U);
 	KUNIT_EXPECT_EQ(test, 0, compch_queue_close(&t->queue, false));
@@ -785,7 +895,6 @@ static void queue_close_wakes_all(struct kunit *test)
 static void queue_close_force(struct kunit *test)
 {
 	struct queue_test *t = test->priv;
-	u64 reported, discarded;
 
 	fire(test, &t->source[0], 2);
 	KUNIT_EXPECT_EQ(test, 0, compch_queue_close(&t->queue, true));
@@ -798,9 +907,7 @@ static void queue_close_force(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, compch_test_next(&t->queue), (s64)-EIO);
 
 	fire(test, &t->source[1], 3);
-	compch_source_detach(&t->source[1], &reported, &discarded);
-	KUNIT_EXPECT_EQ(test, reported, 1ULL);
-	KUNIT_EXPECT_EQ(test, discarded, 3ULL);
+	detach(test, &t->source[1], &t->queue, 1, 3, 0);
 	KUNIT_EXPECT_EQ(test, compch_test_next(&t->queue), (s64)-EIO);
 }
 
@@ -813,14 +920,19 @@ static void queue_attach_closed(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, source);
 	compch_source_init(source, 9);
 	/* Attached to nothing, it has nobody to tell. */
-	KUNIT_EXPECT_EQ(test, compch_source_fire(source), COMPCH_FIRED_DEAD);
+	KUNIT_EXPECT_FALSE(test, compch_test_fire(source));
 	KUNIT_EXPECT_EQ(test, 0, compch_queue_close(&t->other, false));
 	KUNIT_EXPECT_EQ(test, -EIO, compch_source_attach(source, &t->other));
 	KUNIT_EXPECT_EQ(test, nr_sources(&t->other), 0U);
-	KUNIT_EXPECT_EQ(test, compch_source_fire(source), COMPCH_FIRED_DEAD);
+	KUNIT_EXPECT_FALSE(test, compch_test_fire(source));
 	expect_queue(test, &t->other, 0, 0);
 	KUNIT_EXPECT_EQ(test, 0, compch_source_attach(source, &t->queue));
 	KUNIT_EXPECT_EQ(test, nr_sources(&t->queue), NR_SOURCES + 1U);
+	/* What came before is not in there. */
+	expect_queue(test, &t->queue, 0, 0);
+	fire(test, source, 1);
+	expect_source(test, source, 1, 0, 0);
+	KUNIT_EXPECT_EQ(test, compch_test_next(&t->queue), 9LL);
 }
 
 /* --- move ----------------------------------------------------------------- */
@@ -978,13 +1090,13 @@ static void queue_move_lock_order(struct kunit *test)
 			first = current->held_locks[depth - 2].instance;
 			second = current->held_locks[depth - 1].instance;
 		}
-		spin_unlock(&high->pollers.lock);
-		spin_unlock_irq(&low->pollers.lock);
+		spin_unlock(&high->lock);
+		spin_unlock(&low->lock);
 
 		if (!first)
 			kunit_skip(test, "lockdep is off");
-		KUNIT_EXPECT_PTR_EQ(test, first, &low->pollers.lock.dep_map);
-		KUNIT_EXPECT_PTR_EQ(test, second, &high->pollers.lock.dep_map);
+		KUNIT_EXPECT_PTR_EQ(test, first, &low->lock.dep_map);
+		KUNIT_EXPECT_PTR_EQ(test, second, &high->lock.dep_map);
 	}
 #else
 	kunit_skip(test, "this kernel has no lockdep");
@@ -992,41 +1104,38 @@ static void queue_move_lock_order(struct kunit *test)
 }
 
 /**
- * struct race_fire - a thread on another CPU that fires once
+ * struct race_fire - a thread on another CPU that fires
  * @source: what it fires
- * @ready: it is about to
- * @go: now it may
- * @done: it has
- * @fired: what became of it
+ * @fired: how often it has
+ * @done: that was all
  */
 struct race_fire {
 	struct compch_source *source;
-	bool ready;
-	bool go;
+	unsigned int fired;
 	struct completion done;
-	enum compch_fired fired;
 };
+
+#define RACE_EVENTS	100000
 
 static int race_fire_main(void *arg)
 {
-	unsigned long end = jiffies + COMPCH_TEST_DEADLINE;
 	struct race_fire *race = arg;
 
-	WRITE_ONCE(race->ready, true);
-	while (!READ_ONCE(race->go) && time_before(jiffies, end))
-		cpu_relax();
-	race->fired = compch_source_fire(race->source);
+	while (race->fired < RACE_EVENTS && compch_test_fire(race->source))
+		WRITE_ONCE(race->fired, race->fired + 1);
 	complete(&race->done);
+	while (!kthread_should_stop())
+		schedule_timeout_idle(1);
 	return 0;
 }
 
-/* Who waits for the lock of the old queue finds that the source is gone. */
+/* Wherever an event finds its source, it is pending once. */
 static void queue_move_while_firing(struct kunit *test)
 {
 	struct queue_test *t = test->priv;
 	struct race_fire race = { .source = &t->source[0] };
+	unsigned int cpu, moves = 0;
 	struct task_struct *task;
-	unsigned int cpu;
 
 	cpu = cpumask_any_but(cpu_online_mask, raw_smp_processor_id());
 	if (cpu >= nr_cpu_ids)
@@ -1037,27 +1146,27 @@ static void queue_move_while_firing(struct kunit *test)
 	kthread_bind(task, cpu);
 	get_task_struct(task);
 	wake_up_process(task);
-	KUNIT_EXPECT_TRUE(test, compch_test_until(READ_ONCE(race.ready)));
-
-	compch_queue_lock_two(&t->queue, &t->other);
-	WRITE_ONCE(race.go, true);
-	/* Not too short, and if so, the test passes all the same. */
-	mdelay(2);
-	compch_source_transfer(&t->source[0], &t->queue, &t->other);
-	spin_unlock(&t->queue.pollers.lock);
-	spin_unlock_irq(&t->other.pollers.lock);
-
-	KUNIT_EXPECT_NE(test,
-			wait_for_completion_timeout(&race.done,
-						    COMPCH_TEST_DEADLINE),
-			0UL);
+	KUNIT_EXPECT_TRUE(test, compch_test_until(READ_ONCE(race.fired)));
+	do {
+		move(test, &t->source[0], moves++ % 2 ? &t->queue : &t->other,
+		     0);
+		/* Off the queue, so that the next event is a first one. */
+		compch_test_next(moves % 2 ? &t->other : &t->queue);
+	} while (!completion_done(&race.done));
 	kthread_stop(task);
 	put_task_struct(task);
-	KUNIT_EXPECT_EQ(test, race.fired, COMPCH_FIRED_QUEUED);
-	expect_queue(test, &t->queue, 0, 0);
-	expect_queue(test, &t->other, 1, 0);
-	KUNIT_EXPECT_EQ(test, compch_test_next(&t->queue), (s64)-EAGAIN);
-	KUNIT_EXPECT_EQ(test, compch_test_next(&t->other), 1LL);
+
+	KUNIT_EXPECT_GT(test, moves, 1U);
+	KUNIT_EXPECT_EQ(test, race.fired, RACE_EVENTS);
+	expect_source(test, &t->source[0],
+		      RACE_EVENTS - t->queue.reported - t->other.reported,
+		      t->queue.reported + t->other.reported, 0);
+	move(test, &t->source[0], &t->queue, 0);
+	while (compch_test_next(&t->queue) > 0)
+		;
+	expect_source(test, &t->source[0], 0, RACE_EVENTS, 0);
+	KUNIT_EXPECT_EQ(test, t->queue.reported + t->other.reported,
+			(u64)RACE_EVENTS);
 }
 
 /* --- detach --------------------------------------------------------------- */
@@ -1065,15 +1174,11 @@ static void queue_move_while_firing(struct kunit *test)
 static void queue_detach(struct kunit *test)
 {
 	struct queue_test *t = test->priv;
-	u64 reported = 77, discarded = 77;
 
 	fire(test, &t->source[0], 1);
 	fire(test, &t->source[1], 3);
 	fire(test, &t->source[2], 2);
-	KUNIT_EXPECT_PTR_EQ(test, compch_source_detach(&t->source[1], &reported,
-						       &discarded), &t->queue);
-	KUNIT_EXPECT_EQ(test, reported, 0ULL);
-	KUNIT_EXPECT_EQ(test, discarded, 3ULL);
+	detach(test, &t->source[1], &t->queue, 0, 3, 0);
 	KUNIT_EXPECT_EQ(test, nr_sources(&t->queue), NR_SOURCES - 1U);
 	expect_queue(test, &t->queue, 3, 0);
 	KUNIT_EXPECT_EQ(test, compch_test_next(&t->queue), 1LL);
@@ -1081,25 +1186,23 @@ static void queue_detach(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, compch_test_next(&t->queue), 3LL);
 	KUNIT_EXPECT_EQ(test, compch_test_next(&t->queue), (s64)-EAGAIN);
 
-	/* The events of one that is dead are its owner's. */
-	KUNIT_EXPECT_EQ(test, compch_source_fire(&t->source[1]),
-			COMPCH_FIRED_DEAD);
+	/* The events of one that is detached are its owner's. */
+	KUNIT_EXPECT_FALSE(test, compch_test_fire(&t->source[1]));
+	KUNIT_EXPECT_FALSE(test, compch_test_fire(&t->source[1]));
+	KUNIT_EXPECT_TRUE(test, llist_empty(&t->queue.incoming));
 	KUNIT_EXPECT_EQ(test, compch_test_next(&t->queue), (s64)-EAGAIN);
 	expect_queue(test, &t->queue, 0, 3);
-	KUNIT_EXPECT_EQ(test, t->source[1].pending, 0ULL);
 }
 
-/* Neither does one that is dead wake anybody. */
+/* Neither does one that is detached wake anybody. */
 static void queue_detach_wakes_nobody(struct kunit *test)
 {
 	struct queue_test *t = test->priv;
-	u64 reported, discarded;
 
 	start_reader(test, 0);
 	add_poller(t, &t->queue);
-	compch_source_detach(&t->source[0], &reported, &discarded);
-	KUNIT_EXPECT_EQ(test, compch_source_fire(&t->source[0]),
-			COMPCH_FIRED_DEAD);
+	detach(test, &t->source[0], &t->queue, 0, 0, 0);
+	KUNIT_EXPECT_FALSE(test, compch_test_fire(&t->source[0]));
 	KUNIT_EXPECT_EQ(test, compch_test_blocked(&t->queue), 1U);
 	KUNIT_EXPECT_EQ(test, t->poll_wakeups, 0U);
 	remove_poller(t, &t->queue);
@@ -1111,16 +1214,158 @@ static void queue_detach_before_read(struct kunit *test)
 	struct queue_test *t = test->priv;
 
 	start_reader(test, 0);
-	spin_lock_irq(&t->queue.pollers.lock);
-	fire_locked(&t->queue, &t->source[0]);
+	spin_lock(&t->queue.lock);
+	compch_test_fire(&t->source[0]);
 	/* What compch_source_detach() does. */
-	t->queue.pending -= t->source[0].pending;
-	t->source[0].pending = 0;
-	list_del_init(&t->source[0].ready);
-	spin_unlock_irq(&t->queue.pollers.lock);
+	compch_queue_gather(&t->queue);
+	atomic64_set(&t->source[0].pending, 0);
+	compch_ready_remove(&t->queue, &t->source[0]);
+	spin_unlock(&t->queue.lock);
 	expect_blocked(test, 1);
 	fire(test, &t->source[1], 1);
 	expect_read(test, &t->reader[0], 2);
+}
+
+/* --- an event between the two steps of compch_source_fire() ----------------- */
+
+/**
+ * struct in_flight - an event that is counted, but whose source is not queued
+ * @timer: queues it, once somebody is there to wait for that
+ * @source: the source
+ * @queue: where it goes
+ * @moved_to: whoever waits moves the source there; or NULL, and he detaches it
+ * @pushed: it has been queued
+ */
+struct in_flight {
+	struct timer_list timer;
+	struct compch_source *source;
+	struct compch_queue *queue;
+	struct compch_queue *moved_to;
+	bool pushed;
+};
+
+static void in_flight_land(struct timer_list *timer)
+{
+	struct in_flight *f = container_of(timer, struct in_flight, timer);
+	struct compch_source *source = f->source;
+
+	if (f->moved_to ? rcu_access_pointer(source->queue) != f->moved_to :
+			  atomic64_read(&source->pending) >= 0) {
+		mod_timer(timer, jiffies + 1);
+		return;
+	}
+	WRITE_ONCE(f->pushed, true);
+	llist_add(&source->incoming, &f->queue->incoming);
+}
+
+static struct in_flight *in_flight_start(struct kunit *test,
+					 struct compch_queue *queue,
+					 struct compch_queue *moved_to)
+{
+	struct queue_test *t = test->priv;
+	struct in_flight *f;
+
+	f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, f);
+	f->source = &t->source[0];
+	f->queue = queue;
+	f->moved_to = moved_to;
+	KUNIT_EXPECT_EQ(test, atomic64_fetch_inc(&f->source->pending), 0LL);
+	/* It comes second, so it has nothing to do but to count. */
+	fire(test, f->source, 1);
+	KUNIT_EXPECT_EQ(test, compch_test_next(&t->queue), (s64)-EAGAIN);
+	expect_source(test, f->source, 2, 0, 0);
+	timer_setup(&f->timer, in_flight_land, 0);
+	mod_timer(&f->timer, jiffies + 1);
+	return f;
+}
+
+static void in_flight_end(struct kunit *test, struct in_flight *f)
+{
+	struct queue_test *t = test->priv;
+
+	/* He who ought to have waited has returned. */
+	KUNIT_EXPECT_TRUE(test, READ_ONCE(f->pushed));
+	/* The timer must not outlive the test. */
+	KUNIT_EXPECT_TRUE(test, compch_test_until(READ_ONCE(f->pushed)));
+	KUNIT_EXPECT_TRUE(test, llist_empty(&t->queue.incoming));
+	KUNIT_EXPECT_TRUE(test, llist_empty(&t->other.incoming));
+}
+
+static void queue_in_flight_detach(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct in_flight *f;
+
+	f = in_flight_start(test, &t->queue, NULL);
+	fire(test, &t->source[1], 1);
+	detach(test, &t->source[0], &t->queue, 0, 2, 0);
+	in_flight_end(test, f);
+	KUNIT_EXPECT_FALSE(test, compch_test_fire(&t->source[0]));
+	expect_queue(test, &t->queue, 1, 0);
+	KUNIT_EXPECT_EQ(test, compch_test_next(&t->queue), 2LL);
+	KUNIT_EXPECT_EQ(test, compch_test_next(&t->queue), (s64)-EAGAIN);
+}
+
+static void in_flight_move(struct kunit *test, struct compch_queue *queue)
+{
+	struct queue_test *t = test->priv;
+	struct in_flight *f;
+
+	f = in_flight_start(test, queue, &t->other);
+	KUNIT_EXPECT_PTR_EQ(test, move(test, &t->source[0], &t->other, 0),
+			    &t->queue);
+	in_flight_end(test, f);
+	KUNIT_EXPECT_TRUE(test, hlist_empty(&t->queue.ready));
+	expect_queue(test, &t->queue, 0, 0);
+	expect_queue(test, &t->other, 2, 0);
+	fire(test, &t->source[0], 1);
+	KUNIT_EXPECT_EQ(test, compch_test_read(&t->other, t->buf, 64),
+			(ssize_t)24);
+	KUNIT_EXPECT_EQ(test, compch_test_next(&t->queue), (s64)-EAGAIN);
+	KUNIT_EXPECT_EQ(test, compch_test_next(&t->other), (s64)-EAGAIN);
+	expect_source(test, &t->source[0], 0, 3, 0);
+}
+
+/* Whoever fires has read @queue before it changed, ... */
+static void queue_in_flight_move_old(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+
+	in_flight_move(test, &t->queue);
+}
+
+/* ... or after. */
+static void queue_in_flight_move_new(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+
+	in_flight_move(test, &t->other);
+}
+
+/*
+ * Whoever fires second wakes a reader in vain.  The first one wakes it for one
+ * event, and there are two: no other reader may sleep on.
+ */
+static void queue_in_flight_wakes(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct compch_source *source = &t->source[0];
+
+	start_reader(test, 0);
+	start_reader(test, 1);
+	start_reader(test, 2);
+	KUNIT_EXPECT_EQ(test, atomic64_fetch_inc(&source->pending), 0LL);
+	fire(test, source, 1);
+	/* Woken in vain, it has come back. */
+	expect_blocked(test, 3);
+	KUNIT_EXPECT_TRUE(test, compch_test_is_oldest(&t->reader[0]));
+	llist_add(&source->incoming, &t->queue.incoming);
+	compch_queue_wake(&t->queue);
+	expect_read(test, &t->reader[0], 1);
+	expect_read(test, &t->reader[1], 1);
+	KUNIT_EXPECT_TRUE(test, compch_test_is_oldest(&t->reader[2]));
+	expect_queue(test, &t->queue, 0, 2);
 }
 
 /* --- signals -------------------------------------------------------------- */
@@ -1145,10 +1390,10 @@ static void queue_signal_with_event(struct kunit *test)
 	struct queue_test *t = test->priv;
 
 	start_reader(test, 0);
-	spin_lock_irq(&t->queue.pollers.lock);
+	spin_lock(&t->queue.lock);
 	send_sig(SIGUSR1, t->reader[0].task, 1);
-	fire_locked(&t->queue, &t->source[0]);
-	spin_unlock_irq(&t->queue.pollers.lock);
+	compch_test_fire(&t->source[0]);
+	spin_unlock(&t->queue.lock);
 	expect_read(test, &t->reader[0], 1);
 	expect_queue(test, &t->queue, 0, 1);
 }
@@ -1160,10 +1405,10 @@ static void queue_kill_with_event(struct kunit *test)
 
 	start_reader(test, 0);
 	start_reader(test, 1);
-	spin_lock_irq(&t->queue.pollers.lock);
-	fire_locked(&t->queue, &t->source[0]);
+	spin_lock(&t->queue.lock);
+	compch_test_fire(&t->source[0]);
 	send_sig(SIGKILL, t->reader[0].task, 1);
-	spin_unlock_irq(&t->queue.pollers.lock);
+	spin_unlock(&t->queue.lock);
 	expect_returns(test, &t->reader[0], -ERESTARTSYS);
 	expect_read(test, &t->reader[1], 1);
 	expect_queue(test, &t->queue, 0, 1);
@@ -1176,19 +1421,19 @@ static void queue_kill_with_cancel(struct kunit *test)
 
 	start_reader(test, 0);
 	start_reader(test, 1);
-	spin_lock_irq(&t->queue.pollers.lock);
+	spin_lock(&t->queue.lock);
 	cancel_locked(&t->queue);
 	send_sig(SIGKILL, t->reader[0].task, 1);
-	spin_unlock_irq(&t->queue.pollers.lock);
+	spin_unlock(&t->queue.lock);
 	expect_returns(test, &t->reader[0], -ERESTARTSYS);
 	expect_returns(test, &t->reader[1], -ECANCELED);
 
 	/* Alone, it leaves the cancel for the next read. */
 	start_reader(test, 2);
-	spin_lock_irq(&t->queue.pollers.lock);
+	spin_lock(&t->queue.lock);
 	cancel_locked(&t->queue);
 	send_sig(SIGKILL, t->reader[2].task, 1);
-	spin_unlock_irq(&t->queue.pollers.lock);
+	spin_unlock(&t->queue.lock);
 	expect_returns(test, &t->reader[2], -ERESTARTSYS);
 	KUNIT_EXPECT_EQ(test, nr_cancels(&t->queue), 1U);
 	KUNIT_EXPECT_EQ(test, compch_test_next(&t->queue), (s64)-ECANCELED);
@@ -1285,7 +1530,7 @@ static void queue_fault_some_fit(struct kunit *test)
 	expect_mixed(test, 0, c->events);
 	expect_queue(test, &t->queue, left, c->events);
 	for (i = 0; i < NR_SOURCES; i++) {
-		pending += t->source[i].pending;
+		pending += atomic64_read(&t->source[i].pending);
 		reported += t->source[i].reported;
 	}
 	KUNIT_EXPECT_EQ(test, pending, (u64)left);
@@ -1373,12 +1618,15 @@ static struct kunit_case queue_cases[] = {
 	KUNIT_CASE(queue_counts_wrap),
 	KUNIT_CASE(queue_counts_wrap_merged),
 	KUNIT_CASE(queue_coalesce),
+	KUNIT_CASE(queue_coalesce_exact),
 	KUNIT_CASE(queue_coalesce_wakes_once),
 	KUNIT_CASE_PARAM(queue_wake_one_each, wake_gen_params),
 	KUNIT_CASE(queue_wake_burst),
 	KUNIT_CASE(queue_wake_in_vain),
 	KUNIT_CASE(queue_wake_pollers),
 	KUNIT_CASE(queue_wake_by_move),
+	KUNIT_CASE(queue_watched),
+	KUNIT_CASE(queue_fasync),
 	KUNIT_CASE(queue_cancel_kept),
 	KUNIT_CASE(queue_cancel_blocked),
 	KUNIT_CASE(queue_cancel_burst),
@@ -1400,6 +1648,10 @@ static struct kunit_case queue_cases[] = {
 	KUNIT_CASE(queue_detach),
 	KUNIT_CASE(queue_detach_wakes_nobody),
 	KUNIT_CASE(queue_detach_before_read),
+	KUNIT_CASE(queue_in_flight_detach),
+	KUNIT_CASE(queue_in_flight_move_old),
+	KUNIT_CASE(queue_in_flight_move_new),
+	KUNIT_CASE(queue_in_flight_wakes),
 	KUNIT_CASE(queue_signal),
 	KUNIT_CASE(queue_signal_with_event),
 	KUNIT_CASE(queue_kill_with_event),

@@ -20,9 +20,11 @@
 #define compch_queue_poll	COMPCH_OWN(queue_poll)
 #define compch_queue_query	COMPCH_OWN(queue_query)
 #define compch_queue_read	COMPCH_OWN(queue_read)
+#define compch_queue_take_merged	COMPCH_OWN(queue_take_merged)
+#define compch_queue_wake	COMPCH_OWN(queue_wake)
+#define compch_queue_watch	COMPCH_OWN(queue_watch)
 #define compch_source_attach	COMPCH_OWN(source_attach)
 #define compch_source_detach	COMPCH_OWN(source_detach)
-#define compch_source_fire	COMPCH_OWN(source_fire)
 #define compch_source_init	COMPCH_OWN(source_init)
 #define compch_source_move	COMPCH_OWN(source_move)
 #define compch_source_query	COMPCH_OWN(source_query)
@@ -55,6 +57,19 @@
 		schedule_timeout_uninterruptible(1);			\
 	__true;								\
 })
+
+/* --- firing ---------------------------------------------------------------- */
+
+/* Fires as the handler of a CQ does. */
+static inline bool compch_test_fire(struct compch_source *source)
+{
+	bool fired;
+
+	rcu_read_lock();
+	fired = compch_source_fire(source);
+	rcu_read_unlock();
+	return fired;
+}
 
 /* --- reading --------------------------------------------------------------- */
 
@@ -191,6 +206,7 @@ static inline int compch_test_reader_main(void *arg)
 	struct iov_iter to;
 
 	allow_signal(SIGUSR1);
+	allow_signal(SIGIO);
 	allow_signal(SIGKILL);
 	if (reader->addr) {
 		reader->ret = compch_test_read_user(reader->queue, reader->addr,

@@ -16,7 +16,8 @@ usage: $ME [--flow]
 Have QEMU log every instruction for a moment, while a program in the virtual
 machine fires events and reads them, and print how many each function takes: of
 the completion handler, and of the read() of one event and of 64, on stock
-channels and on ours, and of the read() of an eventfd. --flow prints the functions
+channels and on ours, of the read() of an eventfd, and of attaching and detaching
+a CQ. --flow prints the functions
 in the order in which they run as well, "function:instructions" each. Takes some
 minutes.
 
@@ -210,9 +211,14 @@ for mode in stock compch; do
 			else if (symbol ~ /^ib_uverbs_(comp_)?event_read/ ||
 				 symbol == "compch_channel_read_iter")
 				what = "read() of an event"
+			else if (symbol == "compch_handler_COMPCH_METHOD_ASSOC_CREATE")
+				what = "ASSOC CREATE"
+			else if (symbol == "compch_assoc_destroy_uobj")
+				what = "ASSOC DESTROY"
 		} else if (what == "read() of an event" &&
-			   symbol == "copy_user_enhanced_fast_string" &&
-			   names[n - 1] == symbol && ++copied > 8) {
+			   symbol == "compch_queue_read" &&
+			   names[n - 1] == symbol && ++copied > 600) {
+			# It is in there for so long.
 			what = "read() of 64 events"
 		}
 		if (names[n - 1] != symbol)
@@ -229,7 +235,7 @@ for mode in stock compch; do
 			if (flow)
 				print flows[what]
 		}
-		exit seen < (mode == "stock" ? 3 : 4)
+		exit seen < (mode == "stock" ? 3 : 6)
 	}' "$work/$mode.names" "$work/$mode.pcs" ||
 		die "not all of it was seen on $mode channels: try again"
 done

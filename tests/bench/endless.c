@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Fires and reads an event, an eventfd and, on a channel of ours, 64 events at
- * once, again and again; for breakdown.sh to look at.  It ends when the file
- * STOP is there.
+ * once, and detaches and attaches a CQ, again and again; for breakdown.sh to look
+ * at.  It ends when the file STOP is there.
  */
 #include "bench.h"
 
@@ -35,6 +35,8 @@ int main(int argc, char **argv)
 			continue;
 		bench_fire(cqs, CQS, CQS, NULL);
 		eq(must(rd(chan, events, sizeof(events))), sizeof(events));
+		must(assoc_destroy(&cqs[0], 0, NULL));
+		must(assoc_create(&cqs[0], chan));
 	}
 	cqs_free(cqs, CQS);
 	close(fd);

@@ -8,7 +8,6 @@
  * other.  The handler finds the association by the CQ's address.
  */
 
-#include <linux/slab.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/uverbs_ioctl.h>
 #include <rdma/uverbs_std_types.h>
@@ -22,35 +21,32 @@
 
 /**
  * struct compch_assoc - the association of a CQ with a channel
+ * @uobj: what uverbs knows of it; must be first.  uverbs frees it all, after an
+ *	RCU grace period, as sources and table entries need.
  * @source: the CQ's events
  * @entry: in compch_assocs, by the CQ's address
- * @cq: the CQ
  * @stock_handler: the CQ's own completion handler
- * @rcu: for the final free
- */
-struct compch_assoc {
-	struct compch_source source;
-	struct compch_table_entry entry;
-	struct ib_cq *cq;
-	ib_comp_handler stock_handler;
-	struct rcu_head rcu;
-};
-
-/**
- * struct compch_assoc_uobject - what uverbs knows of an association
- * @uobj: must be first; its object is the struct compch_assoc
  * @balance: from the destruction of the object to the end of ASSOC DESTROY
  */
-struct compch_assoc_uobject {
+struct compch_assoc {
 	struct ib_uobject uobj;
+	struct compch_source source;
+	struct compch_table_entry entry;
+	ib_comp_handler stock_handler;
 	struct compch_assoc_destroy_resp balance;
 };
+
+static struct ib_cq *compch_assoc_cq(const struct compch_assoc *assoc)
+{
+	return assoc->entry.key;
+}
 
 /* Its lock: see compch.h. */
 static struct compch_table compch_assocs;
 
 /**
- * compch_assoc_size() - Memory that an association takes.
+ * compch_assoc_size() - Memory that an association takes, uverbs' part of it
+ * included.
  *
  * Return: bytes.
  */
@@ -59,7 +55,9 @@ size_t compch_assoc_size(void)
 	return sizeof(struct compch_assoc);
 }
 
-static enum compch_fired compch_assoc_fire(struct compch_table_entry *entry)
+static void compch_comp_handler(struct ib_cq *cq, void *cq_context);
+
+static bool compch_assoc_fire(struct compch_table_entry *entry)
 {
 	struct compch_assoc *assoc =
 		container_of(entry, struct compch_assoc, entry);
@@ -68,37 +66,32 @@ static enum compch_fired compch_assoc_fire(struct compch_table_entry *entry)
 }
 
 /*
- * The comp_handler of an associated CQ.
+ * An event of a CQ whose association has just gone, or is just coming.
  *
- * No event falls between two chairs while an association comes or goes.  If
- * there is none for the CQ, or it is dead or not attached yet, the CQ's handler
- * is not this one any more and gets the event; if it is this one again, there
- * is an association to be found:
+ * No event falls between two chairs.  If there is no association for the CQ, or
+ * it is detached or not attached yet, the CQ's handler is not ours any more and
+ * gets the event; if it is ours again, there is an association to be found:
  *
  *	here				ASSOC DESTROY, then ASSOC CREATE
  *	----				--------------------------------
  *					comp_handler = stock
- *					source is dead, leaves the table
- *	look up: none, or dead
+ *					source is detached, leaves the table
+ *	look up: none, or detached
  *					new one enters the table
- *					comp_handler = this one (release)
+ *					comp_handler = ours (release)
  *	comp_handler (acquire)
  *	  stock: call it
- *	  this one: look up again, finds the new one
+ *	  ours: look up again, finds the new one
  */
-static void compch_comp_handler(struct ib_cq *cq, void *cq_context)
+static noinline void compch_comp_handler_again(struct ib_cq *cq,
+					       void *cq_context)
 {
-	enum compch_fired fired = COMPCH_FIRED_DEAD;
-	ib_comp_handler handler = NULL;
 	struct compch_table_entry *entry;
+	ib_comp_handler handler;
+	bool fired = false;
 
 	rcu_read_lock();
-	for (;;) {
-		entry = compch_table_lookup(&compch_assocs, cq);
-		if (likely(entry))
-			fired = compch_assoc_fire(entry);
-		if (likely(fired != COMPCH_FIRED_DEAD))
-			break;
+	do {
 		/*
 		 * Pairs with the smp_store_release() in compch_assoc_publish()
 		 * and compch_assoc_unpublish().
@@ -106,22 +99,39 @@ static void compch_comp_handler(struct ib_cq *cq, void *cq_context)
 		handler = smp_load_acquire(&cq->comp_handler);
 		if (handler != compch_comp_handler)
 			break;
-	}
+		entry = compch_table_lookup(&compch_assocs, cq);
+		if (entry)
+			fired = compch_assoc_fire(entry);
+	} while (!fired);
 	rcu_read_unlock();
 
-	if (likely(fired == COMPCH_FIRED_QUEUED))
+	if (fired)
 		compch_stat_add(COMPCH_STAT_EVENTS, 1);
-	else if (fired == COMPCH_FIRED_MERGED)
-		compch_stat_add(COMPCH_STAT_MERGED, 1);
-	else if (handler)
+	else
 		handler(cq, cq_context);
+}
+
+/* The comp_handler of an associated CQ. */
+static void compch_comp_handler(struct ib_cq *cq, void *cq_context)
+{
+	struct compch_table_entry *entry;
+
+	rcu_read_lock();
+	entry = compch_table_lookup(&compch_assocs, cq);
+	if (likely(entry) && likely(compch_assoc_fire(entry))) {
+		rcu_read_unlock();
+		compch_stat_add(COMPCH_STAT_EVENTS, 1);
+		return;
+	}
+	rcu_read_unlock();
+	compch_comp_handler_again(cq, cq_context);
 }
 
 /* Associates the CQ; the caller keeps it from being destroyed meanwhile. */
 static int compch_assoc_publish(struct compch_assoc *assoc,
 				struct compch_channel *channel)
 {
-	struct ib_cq *cq = assoc->cq;
+	struct ib_cq *cq = compch_assoc_cq(assoc);
 	int ret;
 
 	mutex_lock(&compch_assocs.lock);
@@ -153,12 +163,10 @@ unlock:
  * Undoes compch_assoc_publish().  The reference on the channel where the CQ is
  * by now goes to the caller.
  */
-static struct compch_channel *
-compch_assoc_unpublish(struct compch_assoc *assoc,
-		       struct compch_assoc_destroy_resp *balance)
+static struct compch_channel *compch_assoc_unpublish(struct compch_assoc *assoc)
 {
+	struct ib_cq *cq = compch_assoc_cq(assoc);
 	struct compch_queue *queue;
-	struct ib_cq *cq = assoc->cq;
 	u64 reported, discarded;
 
 	mutex_lock(&compch_assocs.lock);
@@ -171,8 +179,11 @@ compch_assoc_unpublish(struct compch_assoc *assoc,
 	atomic_dec(&cq->usecnt);
 
 	compch_stat_add(COMPCH_STAT_DISCARDED, discarded);
-	balance->events_reported = reported;
-	balance->events_discarded = discarded;
+	if (queue->flags & COMPCH_QUEUE_COALESCE)
+		compch_stat_add(COMPCH_STAT_MERGED,
+				compch_queue_take_merged(queue));
+	assoc->balance.events_reported = reported;
+	assoc->balance.events_discarded = discarded;
 	return compch_channel_of(queue);
 }
 
@@ -190,7 +201,7 @@ static int compch_assoc_may_destroy(struct compch_assoc *assoc,
 	if (ret)
 		return ret;
 	if ((flags & COMPCH_ASSOC_DESTROY_IF_UNUSED) &&
-	    atomic_read(&assoc->cq->usecnt) > 1)
+	    atomic_read(&compch_assoc_cq(assoc)->usecnt) > 1)
 		return -EBUSY;
 	return uverbs_copy_to_struct_or_zero(attrs,
 					     COMPCH_ATTR_ASSOC_DESTROY_RESP,
@@ -201,10 +212,8 @@ static int compch_assoc_destroy_uobj(struct ib_uobject *uobj,
 				     enum rdma_remove_reason why,
 				     struct uverbs_attr_bundle *attrs)
 {
-	struct compch_assoc_uobject *auobj =
-		container_of(uobj, struct compch_assoc_uobject, uobj);
-	struct compch_assoc *assoc = uobj->object;
-	struct compch_channel *channel;
+	struct compch_assoc *assoc =
+		container_of(uobj, struct compch_assoc, uobj);
 	int ret;
 
 	/* In all other cases @attrs has no attributes. */
@@ -214,10 +223,8 @@ static int compch_assoc_destroy_uobj(struct ib_uobject *uobj,
 			return ret;
 	}
 
-	channel = compch_assoc_unpublish(assoc, &auobj->balance);
-	compch_channel_put(channel);
+	compch_channel_put(compch_assoc_unpublish(assoc));
 	compch_live_dec(COMPCH_LIVE_ASSOCS);
-	kfree_rcu(assoc, rcu);
 	return 0;
 }
 
@@ -228,9 +235,10 @@ static int UVERBS_HANDLER(COMPCH_METHOD_ASSOC_CREATE)(
 		uverbs_attr_get_uobject(attrs, COMPCH_ATTR_ASSOC_CREATE_HANDLE);
 	struct ib_uobject *cq_uobj =
 		uverbs_attr_get_uobject(attrs, COMPCH_ATTR_ASSOC_CREATE_CQ);
+	struct compch_assoc *assoc =
+		container_of(uobj, struct compch_assoc, uobj);
 	u64 cookie = cq_uobj->user_handle;
 	struct compch_channel *channel;
-	struct compch_assoc *assoc;
 	int ret;
 
 	ret = uverbs_copy_from(&cookie, attrs, COMPCH_ATTR_ASSOC_CREATE_COOKIE);
@@ -242,31 +250,19 @@ static int UVERBS_HANDLER(COMPCH_METHOD_ASSOC_CREATE)(
 	if (IS_ERR(channel))
 		return PTR_ERR(channel);
 
-	assoc = kzalloc(sizeof(*assoc), GFP_KERNEL_ACCOUNT);
-	if (!assoc) {
-		ret = -ENOMEM;
-		goto put_channel;
-	}
 	compch_source_init(&assoc->source, cookie);
-	assoc->cq = cq_uobj->object;
-	assoc->entry.key = assoc->cq;
-
+	assoc->entry.key = cq_uobj->object;
 	ret = compch_assoc_publish(assoc, channel);
-	if (ret)
-		goto free_assoc;
+	if (ret) {
+		compch_channel_put(channel);
+		return ret;
+	}
 
 	/* The association keeps the reference on the channel. */
 	compch_live_inc(COMPCH_LIVE_ASSOCS);
 	uobj->object = assoc;
 	uverbs_finalize_uobj_create(attrs, COMPCH_ATTR_ASSOC_CREATE_HANDLE);
 	return 0;
-
-free_assoc:
-	/* It may have been in the table for a moment. */
-	kfree_rcu(assoc, rcu);
-put_channel:
-	compch_channel_put(channel);
-	return ret;
 }
 
 static int UVERBS_HANDLER(COMPCH_METHOD_ASSOC_MOVE)(
@@ -301,14 +297,14 @@ static int UVERBS_HANDLER(COMPCH_METHOD_ASSOC_DESTROY)(
 	struct ib_uobject *uobj =
 		uverbs_attr_get_uobject(attrs,
 					COMPCH_ATTR_ASSOC_DESTROY_HANDLE);
-	struct compch_assoc_uobject *auobj =
-		container_of(uobj, struct compch_assoc_uobject, uobj);
+	struct compch_assoc *assoc =
+		container_of(uobj, struct compch_assoc, uobj);
 
 	/* compch_assoc_destroy_uobj() has run. */
 	return uverbs_copy_to_struct_or_zero(attrs,
 					     COMPCH_ATTR_ASSOC_DESTROY_RESP,
-					     &auobj->balance,
-					     sizeof(auobj->balance));
+					     &assoc->balance,
+					     sizeof(assoc->balance));
 }
 
 static int UVERBS_HANDLER(COMPCH_METHOD_ASSOC_QUERY)(
@@ -381,7 +377,7 @@ DECLARE_UVERBS_NAMED_METHOD(
 
 DECLARE_UVERBS_NAMED_OBJECT(
 	COMPCH_OBJECT_ASSOC,
-	UVERBS_TYPE_ALLOC_IDR_SZ(sizeof(struct compch_assoc_uobject),
+	UVERBS_TYPE_ALLOC_IDR_SZ(sizeof(struct compch_assoc),
 				 compch_assoc_destroy_uobj),
 	&UVERBS_METHOD(COMPCH_METHOD_ASSOC_CREATE),
 	&UVERBS_METHOD(COMPCH_METHOD_ASSOC_MOVE),

@@ -135,6 +135,9 @@ static ssize_t compch_channel_read_iter(struct kiocb *iocb, struct iov_iter *to)
 	ret = compch_queue_read(&channel->queue, to, nonblock);
 	if (ret > 0)
 		compch_stat_add(COMPCH_STAT_REPORTED, ret / sizeof(u64));
+	if (channel->queue.flags & COMPCH_QUEUE_COALESCE)
+		compch_stat_add(COMPCH_STAT_MERGED,
+				compch_queue_take_merged(&channel->queue));
 	return ret;
 }
 
@@ -149,7 +152,11 @@ static int compch_channel_fasync(int fd, struct file *file, int on)
 {
 	struct compch_channel *channel = compch_channel_of_file(file);
 
-	return fasync_helper(fd, file, on, &channel->queue.fasync);
+	int ret;
+
+	ret = fasync_helper(fd, file, on, &channel->queue.fasync);
+	compch_queue_watch(&channel->queue);
+	return ret;
 }
 
 static void compch_channel_show_fdinfo(struct seq_file *m, struct file *file)

@@ -7,23 +7,29 @@
 #include <linux/err.h>
 #include <linux/fs.h>
 #include <linux/limits.h>
+#include <linux/llist.h>
 #include <linux/lockdep.h>
+#include <linux/preempt.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/spinlock.h>
 #include <linux/uaccess.h>
 #include <linux/uio.h>
 
+#include "compat/iov_iter.h"
 #include "queue.h"
 
 /* Events that are copied to a reader under one hold of the lock. */
-#define COMPCH_READ_CHUNK	32
+#define COMPCH_READ_CHUNK	64
+
+/* What a source that is attached to nothing has pending, and any event added */
+#define COMPCH_DETACHED		S64_MIN
 
 /*
  * A blocked reader, on its own stack.  It is on queue->readers until something
- * wakes it: taking it off the list and waking it are one step under the lock,
- * so each event or cancel wakes a different reader.  The reader takes the lock
- * again before it returns, so the waker's pointer stays good.
+ * wakes it: taking it off the list and waking it are one step under the lock of
+ * the pollers, so each event or cancel wakes a different reader.  The reader
+ * takes that lock again as soon as it runs, so the waker's pointer stays good.
  */
 struct compch_reader {
 	struct list_head node;
@@ -38,9 +44,12 @@ struct compch_reader {
  */
 void compch_queue_init(struct compch_queue *queue, u32 flags)
 {
+	init_llist_head(&queue->incoming);
 	init_waitqueue_head(&queue->pollers);
-	INIT_LIST_HEAD(&queue->ready);
 	INIT_LIST_HEAD(&queue->readers);
+	spin_lock_init(&queue->lock);
+	INIT_HLIST_HEAD(&queue->ready);
+	INIT_LIST_HEAD(&queue->sources);
 	queue->flags = flags;
 }
 
@@ -55,19 +64,53 @@ static bool compch_queue_wake_reader(struct compch_queue *queue)
 	if (!reader)
 		return false;
 	list_del_init(&reader->node);
+	queue->waking++;
 	wake_up_process(reader->task);
 	return true;
 }
 
-/* An event has just been queued. */
-static void compch_queue_wake(struct compch_queue *queue)
+/* Events of a source that a reader will get; the rest of @pending has merged. */
+static u64 compch_queue_keeps(const struct compch_queue *queue, s64 pending)
 {
-	lockdep_assert_held(&queue->pollers.lock);
+	return queue->flags & COMPCH_QUEUE_COALESCE && pending ? 1 : pending;
+}
 
-	/* Exact, for poll_wait() takes the lock as well. */
+/**
+ * compch_queue_wake() - Wake who waits for an event.
+ * @queue: the queue, where one has just been fired
+ *
+ * Whoever begins to wait sets @watched, under the lock, after he is to be found
+ * by those who look under it.
+ *
+ * Context: any, under rcu_read_lock().
+ */
+void compch_queue_wake(struct compch_queue *queue)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&queue->pollers.lock, flags);
+	/* Exact, under the lock, here and below */
 	if (waitqueue_active(&queue->pollers))
 		wake_up_locked_poll(&queue->pollers, EPOLLIN | EPOLLRDNORM);
 	compch_queue_wake_reader(queue);
+	/* Nobody is left. */
+	if (!waitqueue_active(&queue->pollers) && list_empty(&queue->readers) &&
+	    !READ_ONCE(queue->fasync))
+		WRITE_ONCE(queue->watched, false);
+	spin_unlock_irqrestore(&queue->pollers.lock, flags);
+
+	kill_fasync(&queue->fasync, SIGIO, POLL_IN);
+}
+
+/**
+ * compch_queue_watch() - Have events look for somebody to wake.
+ * @queue: the queue, to whose @pollers or @fasync somebody has been added
+ */
+void compch_queue_watch(struct compch_queue *queue)
+{
+	spin_lock_irq(&queue->pollers.lock);
+	WRITE_ONCE(queue->watched, true);
+	spin_unlock_irq(&queue->pollers.lock);
 }
 
 /* Whatever waits on the queue must look at it again. */
@@ -78,6 +121,93 @@ static void compch_queue_wake_all(struct compch_queue *queue)
 	wake_up_all_locked(&queue->pollers);
 	while (compch_queue_wake_reader(queue))
 		;
+}
+
+/* --- sources that are ready ----------------------------------------------- */
+
+static bool compch_ready_empty(const struct compch_queue *queue)
+{
+	return hlist_empty(&queue->ready);
+}
+
+static void compch_ready_append(struct compch_queue *queue,
+				struct compch_source *source)
+{
+	lockdep_assert_held(&queue->lock);
+
+	if (queue->last)
+		hlist_add_behind(&source->ready, queue->last);
+	else
+		hlist_add_head(&source->ready, &queue->ready);
+	queue->last = &source->ready;
+}
+
+static void compch_ready_remove(struct compch_queue *queue,
+				struct compch_source *source)
+{
+	struct hlist_node **link = source->ready.pprev;
+
+	lockdep_assert_held(&queue->lock);
+
+	if (queue->last == &source->ready) {
+		if (link == &queue->ready.first)
+			queue->last = NULL;
+		else
+			queue->last = container_of(link, struct hlist_node,
+						   next);
+	}
+	hlist_del_init(&source->ready);
+}
+
+/* The sources that have come in, the oldest first */
+static struct llist_node *compch_queue_collect(struct compch_queue *queue)
+{
+	lockdep_assert_held(&queue->lock);
+
+	if (llist_empty(&queue->incoming))
+		return NULL;
+	return llist_reverse_order(llist_del_all(&queue->incoming));
+}
+
+static void compch_ready_append_all(struct compch_queue *queue,
+				    struct llist_node *first)
+{
+	struct compch_source *source, *next;
+
+	llist_for_each_entry_safe(source, next, first, incoming)
+		compch_ready_append(queue, source);
+}
+
+static void compch_queue_gather(struct compch_queue *queue)
+{
+	compch_ready_append_all(queue, compch_queue_collect(queue));
+}
+
+/* Is there an event to be read? */
+static bool compch_queue_has_events(const struct compch_queue *queue)
+{
+	lockdep_assert_held(&queue->lock);
+
+	return !compch_ready_empty(queue) || !llist_empty(&queue->incoming);
+}
+
+/*
+ * A reader leaves.  If it leaves events behind, no other may sleep on, though
+ * each event has woken one: that reader may have left without an event, or have
+ * slept again, for it was woken when the source was counted and not yet pushed.
+ * One that is on its way is enough: it will come here too.
+ */
+static void compch_queue_pass_on(struct compch_queue *queue)
+{
+	lockdep_assert_held(&queue->lock);
+
+	/* None can go to sleep while the lock is held. */
+	if (list_empty(&queue->readers) || !compch_queue_has_events(queue))
+		return;
+	spin_lock_irq(&queue->pollers.lock);
+	if (!queue->waking)
+		compch_queue_wake_reader(queue);
+	spin_unlock_irq(&queue->pollers.lock);
 }
 
 /**
@@ -94,6 +224,7 @@ int compch_queue_cancel(struct compch_queue *queue)
 	bool kept = false;
 	int ret = 0;
 
+	spin_lock(&queue->lock);
 	spin_lock_irq(&queue->pollers.lock);
 	reader = list_first_entry_or_null(&queue->readers,
 					  struct compch_reader, node);
@@ -111,6 +242,7 @@ int compch_queue_cancel(struct compch_queue *queue)
 		wake_up_all_locked(&queue->pollers);
 	}
 	spin_unlock_irq(&queue->pollers.lock);
+	spin_unlock(&queue->lock);
 
 	if (kept)
 		kill_fasync(&queue->fasync, SIGIO, POLL_IN);
@@ -129,17 +261,19 @@ int compch_queue_close(struct compch_queue *queue, bool force)
 {
 	int ret = 0;
 
-	spin_lock_irq(&queue->pollers.lock);
+	spin_lock(&queue->lock);
 	if (queue->closed) {
 		ret = -EIO;
 	} else if (queue->nr_sources && !force) {
 		ret = -EBUSY;
 	} else {
+		spin_lock_irq(&queue->pollers.lock);
 		queue->closed = true;
 		queue->cancels = 0;
 		compch_queue_wake_all(queue);
+		spin_unlock_irq(&queue->pollers.lock);
 	}
-	spin_unlock_irq(&queue->pollers.lock);
+	spin_unlock(&queue->lock);
 
 	if (!ret)
 		kill_fasync(&queue->fasync, SIGIO, POLL_IN);
@@ -154,14 +288,20 @@ int compch_queue_close(struct compch_queue *queue, bool force)
 void compch_queue_query(struct compch_queue *queue,
 			struct compch_queue_state *state)
 {
-	spin_lock_irq(&queue->pollers.lock);
-	state->pending = queue->pending;
+	const struct compch_source *source;
+
+	state->pending = 0;
+	spin_lock(&queue->lock);
+	list_for_each_entry(source, &queue->sources, node)
+		state->pending +=
+			compch_queue_keeps(queue,
+					   atomic64_read(&source->pending));
 	state->reported = queue->reported;
 	state->nr_sources = queue->nr_sources;
 	state->cancels = queue->cancels;
 	state->flags = queue->flags;
 	state->closed = queue->closed;
-	spin_unlock_irq(&queue->pollers.lock);
+	spin_unlock(&queue->lock);
 }
 
 /**
@@ -180,72 +320,162 @@ __poll_t compch_queue_poll(struct compch_queue *queue, struct file *file,
 	__poll_t events = 0;
 
 	poll_wait(file, &queue->pollers, wait);
+	/* This thread's own entry is seen; if it waits for nothing, it has none. */
+	if (waitqueue_active(&queue->pollers))
+		compch_queue_watch(queue);
+	/* Pairs with compch_source_fire(). */
+	smp_mb();
 
-	spin_lock_irq(&queue->pollers.lock);
+	spin_lock(&queue->lock);
 	if (queue->cancels)
 		events = EPOLLIN;
-	else if (!list_empty(&queue->ready))
+	else if (compch_queue_has_events(queue))
 		events = EPOLLIN | EPOLLRDNORM;
 	else if (queue->closed)
 		events = EPOLLERR;
-	spin_unlock_irq(&queue->pollers.lock);
+	spin_unlock(&queue->lock);
 
 	return events;
 }
 
 /*
- * Takes up to @max events off the queue, one of each source in turn: a source
- * with more goes to the end.  The sources are noted for
- * compch_queue_untake(), which must run under the same hold of the lock.
+ * A reader has got an event of a source.  Where @pending goes down to 0, the
+ * next event pushes the source to @incoming again, maybe at once.
+ *
+ * Return: whether the source has more events.
  */
-static unsigned int compch_queue_take(struct compch_queue *queue, u64 *cookies,
-				      struct compch_source **sources,
-				      unsigned int max)
+static bool compch_queue_commit(struct compch_queue *queue,
+				struct compch_source *source)
+{
+	u64 merged;
+
+	source->reported++;
+	if (!(queue->flags & COMPCH_QUEUE_COALESCE))
+		return atomic64_dec_return(&source->pending);
+	merged = atomic64_xchg(&source->pending, 0) - 1;
+	source->merged += merged;
+	queue->merged += merged;
+	return false;
+}
+
+/**
+ * struct compch_room - where events are copied to
+ * @to:		the rest of what the reader has
+ * @user:	the current piece of that, if it is user memory, or NULL
+ * @max:	events that fit into that piece, or into @to, and into a chunk
+ * @fault:	it cannot be written
+ */
+struct compch_room {
+	struct iov_iter *to;
+	u64 __user *user;
+	unsigned int max;
+	bool fault;
+};
+
+/*
+ * Sources that have just come in, as long as none has a second event: that is
+ * what most reads are about, and why it is made of so few instructions.
+ *
+ * Return: the number of events, and @fresh is advanced.
+ */
+static unsigned int compch_queue_serve_fresh(struct compch_queue *queue,
+					     struct compch_room *room,
+					     struct llist_node **fresh)
+{
+	struct llist_node *node = *fresh;
+	struct compch_source *source = NULL;
+	unsigned int n = 0;
+	bool more = false;
+
+	if (!user_write_access_begin(room->user, room->max * sizeof(u64))) {
+		room->fault = true;
+		return 0;
+	}
+	do {
+		source = llist_entry(node, struct compch_source, incoming);
+		unsafe_put_user(source->cookie, room->user + n, fault);
+		/* After the last event, the node is no longer ours. */
+		node = node->next;
+		source->reported++;
+		more = atomic64_dec_return(&source->pending);
+	} while (++n < room->max && node && !more);
+	user_write_access_end();
+
+	if (more) {
+		compch_ready_append_all(queue, node);
+		node = NULL;
+		compch_ready_append(queue, source);
+	}
+	*fresh = node;
+	return n;
+
+fault:
+	user_write_access_end();
+	room->fault = true;
+	*fresh = node;
+	return n;
+}
+
+static bool compch_room_put(struct compch_room *room, unsigned int n,
+			    const struct compch_source *source)
+{
+	size_t copied;
+
+	if (room->user) {
+		room->fault = put_user(source->cookie, room->user + n);
+	} else {
+		copied = copy_to_iter(&source->cookie, sizeof(u64), room->to);
+		room->fault = copied < sizeof(u64);
+		if (room->fault)
+			iov_iter_revert(room->to, copied);
+	}
+	return !room->fault;
+}
+
+/* One event of each source that is ready, in turn, from the @n-th event on */
+static unsigned int compch_queue_serve_ready(struct compch_queue *queue,
+					     struct compch_room *room,
+					     unsigned int n)
 {
 	struct compch_source *source;
-	unsigned int n;
+	bool more;
 
-	lockdep_assert_held(&queue->pollers.lock);
-
-	for (n = 0; n < max && !list_empty(&queue->ready); n++) {
-		source = list_first_entry(&queue->ready, struct compch_source,
-					  ready);
-		cookies[n] = source->cookie;
-		sources[n] = source;
-		source->reported++;
-		if (--source->pending)
-			list_move_tail(&source->ready, &queue->ready);
-		else
-			list_del_init(&source->ready);
+	for (; n < room->max && !compch_ready_empty(queue); n++) {
+		source = hlist_entry(queue->ready.first, struct compch_source,
+				     ready);
+		if (!compch_room_put(room, n, source))
+			break;
+		more = compch_queue_commit(queue, source);
+		if (more && queue->last == &source->ready)
+			continue;
+		compch_ready_remove(queue, source);
+		if (more)
+			compch_ready_append(queue, source);
 	}
-	queue->pending -= n;
-	queue->reported += n;
-
 	return n;
 }
 
 /*
- * Undoes the last @count steps of compch_queue_take(), backwards: a source
- * that still has events was moved to the end, where it must be now, and goes
- * back to the front.  The queue is then what it would be without those steps.
+ * Serves one event of each source in turn, until the room is filled or cannot
+ * be written.  Returns the number of events.
  */
-static void compch_queue_untake(struct compch_queue *queue,
-				struct compch_source **sources,
-				unsigned int count)
+static unsigned int compch_queue_serve(struct compch_queue *queue,
+				       struct compch_room *room)
 {
-	struct compch_source *source;
-	unsigned int i;
+	struct llist_node *fresh = compch_queue_collect(queue);
+	unsigned int n = 0;
 
-	lockdep_assert_held(&queue->pollers.lock);
+	lockdep_assert_held(&queue->lock);
 
-	for (i = count; i-- > 0;) {
-		source = sources[i];
-		source->reported--;
-		source->pending++;
-		list_move(&source->ready, &queue->ready);
-	}
-	queue->pending += count;
-	queue->reported -= count;
+	if (likely(fresh && compch_ready_empty(queue) && room->user &&
+		   !(queue->flags & COMPCH_QUEUE_COALESCE)))
+		n = compch_queue_serve_fresh(queue, room, &fresh);
+	compch_ready_append_all(queue, fresh);
+	if (!room->fault)
+		n = compch_queue_serve_ready(queue, room, n);
+	queue->reported += n;
+
+	return n;
 }
 
 /*
@@ -254,67 +484,67 @@ static void compch_queue_untake(struct compch_queue *queue,
  * it, and none is read after its source has been detached.  Page faults are
  * therefore off, and the caller must fault the page in when 0 comes back.
  *
- * Return: bytes copied, a multiple of 8; @short_copy tells whether it was less
- * than there was to copy.
+ * Return: bytes copied, a multiple of 8; @short_copy tells whether @to could not
+ * be written.
  */
 static size_t compch_queue_copy(struct compch_queue *queue,
 				struct iov_iter *to, bool *short_copy)
 {
-	struct compch_source *sources[COMPCH_READ_CHUNK];
-	u64 cookies[COMPCH_READ_CHUNK];
-	unsigned int taken, given;
-	size_t copied;
+	struct compch_room room = { .to = to };
+	unsigned int n;
+	size_t len;
 
-	lockdep_assert_held(&queue->pollers.lock);
+	lockdep_assert_held(&queue->lock);
 
-	taken = compch_queue_take(queue, cookies, sources,
-				  min_t(size_t, COMPCH_READ_CHUNK,
-					iov_iter_count(to) / sizeof(u64)));
-	pagefault_disable();
-	copied = copy_to_iter(cookies, taken * sizeof(u64), to);
-	pagefault_enable();
-
-	given = copied / sizeof(u64);
-	*short_copy = given < taken;
-	if (*short_copy) {
-		iov_iter_revert(to, copied % sizeof(u64));
-		compch_queue_untake(queue, sources + given, taken - given);
+	room.user = compat_iter_user_addr(to, &len);
+	room.max = min_t(size_t, COMPCH_READ_CHUNK, len / sizeof(u64));
+	if (unlikely(!room.max ||
+		     !IS_ALIGNED((unsigned long)room.user, sizeof(u64)))) {
+		/* Or where an event falls into two pieces. */
+		room.user = NULL;
+		room.max = min_t(size_t, COMPCH_READ_CHUNK,
+				 iov_iter_count(to) / sizeof(u64));
 	}
+	pagefault_disable();
+	n = compch_queue_serve(queue, &room);
+	pagefault_enable();
+	if (room.user)
+		iov_iter_advance(to, n * sizeof(u64));
+	*short_copy = room.fault;
 
-	return given * sizeof(u64);
+	return n * sizeof(u64);
 }
 
 /*
  * Waits until there are events to read.
  *
- * No wake-up can be lost.  The reader goes on the list, and the list is
- * looked at by whoever queues an event, under the same lock; and a reader that
- * was woken takes an event, finds that another reader has taken it, or passes
- * the wake-up on.
+ * No wake-up can be lost:
+ *
+ *	here				compch_source_fire()
+ *	----				--------------------
+ *	on the list, watched = true	pending + 1, push to incoming
+ *	  (full barrier)		  (full barrier)
+ *	look at incoming		look at watched
+ *
+ * One of the two sees the other.  And a reader that was woken sees to it that
+ * the next one is, if need be, when it leaves: see compch_queue_pass_on().
  *
  * Return: 0 with events on the queue, or -ECANCELED, -EIO, -EAGAIN,
- * -ERESTARTSYS; the lock is held in any case.  @cancelled is set if the reader
- * was given a cancel that it does not return: the caller must pass it on.
+ * -ERESTARTSYS; the lock is held in any case.
  */
-static int compch_queue_wait(struct compch_queue *queue, bool nonblock,
-			     bool *cancelled)
-	__must_hold(&queue->pollers.lock)
+static noinline int compch_queue_wait(struct compch_queue *queue, bool nonblock)
+	__must_hold(&queue->lock)
 {
-	struct compch_reader reader = {
-		.node = LIST_HEAD_INIT(reader.node),
-		.task = current,
-	};
-	bool waited = false;
+	struct compch_reader reader = { .task = current };
+	bool waited = false, killed = false;
 	int ret;
 
-	lockdep_assert_held(&queue->pollers.lock);
+	lockdep_assert_held(&queue->lock);
 
 	for (;;) {
 		if (waited && fatal_signal_pending(current)) {
 			/* Nobody would see what this reader takes. */
-			*cancelled = reader.cancelled;
-			if (!reader.cancelled && !list_empty(&queue->ready))
-				compch_queue_wake_reader(queue);
+			killed = true;
 			ret = -ERESTARTSYS;
 			break;
 		}
@@ -327,7 +557,7 @@ static int compch_queue_wait(struct compch_queue *queue, bool nonblock,
 			ret = -ECANCELED;
 			break;
 		}
-		if (!list_empty(&queue->ready)) {
+		if (compch_queue_has_events(queue)) {
 			ret = 0;
 			break;
 		}
@@ -344,19 +574,39 @@ static int compch_queue_wait(struct compch_queue *queue, bool nonblock,
 			break;
 		}
 
+		spin_lock_irq(&queue->pollers.lock);
 		/* Woken in vain, a reader is still the oldest. */
-		if (!waited)
-			list_add_tail(&reader.node, &queue->readers);
-		else if (list_empty(&reader.node))
+		if (waited)
 			list_add(&reader.node, &queue->readers);
+		else
+			list_add_tail(&reader.node, &queue->readers);
 		waited = true;
-
+		WRITE_ONCE(queue->watched, true);
+		/* A full barrier, which pairs with compch_source_fire(). */
 		set_current_state(TASK_INTERRUPTIBLE);
 		spin_unlock_irq(&queue->pollers.lock);
-		schedule();
+
+		if (llist_empty(&queue->incoming)) {
+			spin_unlock(&queue->lock);
+			schedule();
+			spin_lock(&queue->lock);
+		} else {
+			__set_current_state(TASK_RUNNING);
+		}
+
+		/* What comes from now on wakes others. */
 		spin_lock_irq(&queue->pollers.lock);
+		if (list_empty(&reader.node))
+			queue->waking--;
+		else
+			list_del(&reader.node);
+		spin_unlock_irq(&queue->pollers.lock);
 	}
-	list_del_init(&reader.node);
+	if (killed && reader.cancelled) {
+		spin_unlock(&queue->lock);
+		compch_queue_cancel(queue);
+		spin_lock(&queue->lock);
+	}
 
 	return ret;
 }
@@ -383,24 +633,27 @@ static int compch_queue_fault_in(struct iov_iter *to)
  */
 static int compch_queue_fill(struct compch_queue *queue, struct iov_iter *to,
 			     size_t *done)
-	__must_hold(&queue->pollers.lock)
+	__must_hold(&queue->lock)
 {
 	unsigned int stuck = 0;
 	bool short_copy;
 	size_t copied;
 	int ret = 0;
 
-	lockdep_assert_held(&queue->pollers.lock);
+	lockdep_assert_held(&queue->lock);
 
-	do {
+	for (;;) {
 		copied = compch_queue_copy(queue, to, &short_copy);
 		*done += copied;
-		spin_unlock_irq(&queue->pollers.lock);
+		if (iov_iter_count(to) < sizeof(u64))
+			break;
+		if (!compch_queue_has_events(queue))
+			break;
+		spin_unlock(&queue->lock);
 		/* There may be gigabytes to copy. */
 		cond_resched();
-		if (iov_iter_count(to) < sizeof(u64) ||
-		    (*done && fatal_signal_pending(current))) {
-			spin_lock_irq(&queue->pollers.lock);
+		if (*done && fatal_signal_pending(current)) {
+			spin_lock(&queue->lock);
 			break;
 		}
 		if (short_copy) {
@@ -410,8 +663,10 @@ static int compch_queue_fill(struct compch_queue *queue, struct iov_iter *to,
 			if (!ret && stuck > 1 && signal_pending(current))
 				ret = -ERESTARTSYS;
 		}
-		spin_lock_irq(&queue->pollers.lock);
-	} while (!ret && !queue->cancels && !list_empty(&queue->ready));
+		spin_lock(&queue->lock);
+		if (ret || queue->cancels || !compch_queue_has_events(queue))
+			break;
+	}
 
 	return ret;
 }
@@ -433,28 +688,43 @@ static int compch_queue_fill(struct compch_queue *queue, struct iov_iter *to,
 ssize_t compch_queue_read(struct compch_queue *queue, struct iov_iter *to,
 			  bool nonblock)
 {
-	bool cancelled = false;
 	size_t done = 0;
 	int ret;
 
 	if (iov_iter_count(to) < sizeof(u64))
 		return -EINVAL;
 
-	spin_lock_irq(&queue->pollers.lock);
+	spin_lock(&queue->lock);
 	do {
-		ret = compch_queue_wait(queue, nonblock, &cancelled);
-		if (ret)
-			break;
+		if (queue->cancels || !compch_queue_has_events(queue)) {
+			ret = compch_queue_wait(queue, nonblock);
+			if (ret)
+				break;
+		}
 		ret = compch_queue_fill(queue, to, &done);
-		/* The event that this reader may have been woken for. */
-		if (ret && !done && !list_empty(&queue->ready))
-			compch_queue_wake_reader(queue);
 	} while (!ret && !done);
-	spin_unlock_irq(&queue->pollers.lock);
+	compch_queue_pass_on(queue);
+	spin_unlock(&queue->lock);
 
-	if (cancelled)
-		compch_queue_cancel(queue);
 	return done ?: ret;
+}
+
+/**
+ * compch_queue_take_merged() - How many events have merged with others?
+ * @queue: the queue
+ *
+ * Return: those on this queue, by reads and by detaching, since the last call.
+ */
+u64 compch_queue_take_merged(struct compch_queue *queue)
+{
+	u64 merged;
+
+	spin_lock(&queue->lock);
+	merged = queue->merged;
+	queue->merged = 0;
+	spin_unlock(&queue->lock);
+
+	return merged;
 }
 
 /**
@@ -464,13 +734,14 @@ ssize_t compch_queue_read(struct compch_queue *queue, struct iov_iter *to,
  */
 void compch_source_init(struct compch_source *source, u64 cookie)
 {
-	INIT_LIST_HEAD(&source->ready);
+	atomic64_set(&source->pending, COMPCH_DETACHED);
+	INIT_HLIST_NODE(&source->ready);
 	source->cookie = cookie;
 }
 
 /**
  * compch_source_attach() - Attach a new source to a queue.
- * @source: the source; until then it fires as a dead one does
+ * @source: the source; until then it fires as a detached one does
  * @queue: the queue; the source keeps a pointer to it, the caller a reference
  *
  * Return: 0, or -EIO if the queue is closed.
@@ -480,14 +751,17 @@ int compch_source_attach(struct compch_source *source,
 {
 	int ret = 0;
 
-	spin_lock_irq(&queue->pollers.lock);
+	spin_lock(&queue->lock);
 	if (queue->closed) {
 		ret = -EIO;
 	} else {
 		rcu_assign_pointer(source->queue, queue);
+		list_add_tail(&source->node, &queue->sources);
 		queue->nr_sources++;
+		/* Pairs with the increment in compch_source_fire(). */
+		atomic64_set_release(&source->pending, 0);
 	}
-	spin_unlock_irq(&queue->pollers.lock);
+	spin_unlock(&queue->lock);
 
 	return ret;
 }
@@ -495,7 +769,7 @@ int compch_source_attach(struct compch_source *source,
 static bool compch_source_on(struct compch_source *source,
 			     struct compch_queue *queue)
 {
-	lockdep_assert_held(&queue->pollers.lock);
+	lockdep_assert_held(&queue->lock);
 
 	return rcu_access_pointer(source->queue) == queue;
 }
@@ -515,9 +789,8 @@ static bool compch_source_on(struct compch_source *source,
  * The old queue cannot be freed before the caller's RCU read side ends.  Once
  * the pointer is seen unchanged under the lock it cannot change until unlock.
  */
-static struct compch_queue *compch_source_lock(struct compch_source *source,
-					       unsigned long *flags)
-	__acquires(&source->queue->pollers.lock)
+static struct compch_queue *compch_source_lock(struct compch_source *source)
+	__acquires(&source->queue->lock)
 {
 	struct compch_queue *queue;
 
@@ -525,11 +798,37 @@ static struct compch_queue *compch_source_lock(struct compch_source *source,
 
 	for (;;) {
 		queue = rcu_dereference(source->queue);
-		spin_lock_irqsave(&queue->pollers.lock, *flags);
+		spin_lock(&queue->lock);
 		if (likely(compch_source_on(source, queue)))
 			return queue;
-		spin_unlock_irqrestore(&queue->pollers.lock, *flags);
+		spin_unlock(&queue->lock);
 	}
+}
+
+/*
+ * Waits until a source that has events is on the list of those that are ready,
+ * of the one or the other queue (which may be the same).
+ *
+ * Whoever has made @pending 1 is just about to push it, to the one if he has
+ * not seen yet that it was moved to the other.  He does not sleep before he has,
+ * and is not in an interrupt of this processor.
+ *
+ * Return: that queue, or NULL if it has no events.
+ */
+static struct compch_queue *compch_source_settle(struct compch_source *source,
+						 struct compch_queue *one,
+						 struct compch_queue *other)
+{
+	while (atomic64_read(&source->pending)) {
+		compch_queue_gather(one);
+		if (!hlist_unhashed(&source->ready))
+			return one;
+		compch_queue_gather(other);
+		if (!hlist_unhashed(&source->ready))
+			return other;
+		cpu_relax();
+	}
+	return NULL;
 }
 
 /**
@@ -539,7 +838,7 @@ static struct compch_queue *compch_source_lock(struct compch_source *source,
  * @discarded: set to how many of its events were queued and now are not
  *
  * Afterwards no read returns an event of this source, and compch_source_fire()
- * returns COMPCH_FIRED_DEAD.
+ * returns false.
  *
  * Return: the queue that it was attached to, for the caller to drop the
  * reference.
@@ -548,18 +847,24 @@ struct compch_queue *compch_source_detach(struct compch_source *source,
 					  u64 *reported, u64 *discarded)
 {
 	struct compch_queue *queue;
-	unsigned long flags;
+	u64 pending, merged;
 
 	rcu_read_lock();
-	queue = compch_source_lock(source, &flags);
-	*reported = source->reported;
-	*discarded = source->pending;
-	queue->pending -= source->pending;
+	queue = compch_source_lock(source);
+	/* Whoever fires from now on sees it, whoever has fired is waited for. */
+	pending = atomic64_xchg(&source->pending, COMPCH_DETACHED);
+	if (pending) {
+		compch_source_settle(source, queue, queue);
+		compch_ready_remove(queue, source);
+	}
+	list_del(&source->node);
 	queue->nr_sources--;
-	source->pending = 0;
-	source->dead = true;
-	list_del_init(&source->ready);
-	spin_unlock_irqrestore(&queue->pollers.lock, flags);
+	*reported = source->reported;
+	*discarded = compch_queue_keeps(queue, pending);
+	merged = pending - *discarded;
+	source->merged += merged;
+	queue->merged += merged;
+	spin_unlock(&queue->lock);
 	rcu_read_unlock();
 
 	return queue;
@@ -568,53 +873,77 @@ struct compch_queue *compch_source_detach(struct compch_source *source,
 /* Locks two different queues, the one at the lower address first. */
 static void compch_queue_lock_two(struct compch_queue *a,
 				  struct compch_queue *b)
-	__acquires(&a->pollers.lock) __acquires(&b->pollers.lock)
+	__acquires(&a->lock) __acquires(&b->lock)
 {
 	if (a > b)
 		swap(a, b);
-	spin_lock_irq(&a->pollers.lock);
-	spin_lock_nested(&b->pollers.lock, SINGLE_DEPTH_NESTING);
+	spin_lock(&a->lock);
+	spin_lock_nested(&b->lock, SINGLE_DEPTH_NESTING);
+}
+
+/* Events have come by a move. */
+static void compch_queue_wake_many(struct compch_queue *queue, u64 events)
+{
+	lockdep_assert_held(&queue->lock);
+
+	spin_lock_irq(&queue->pollers.lock);
+	wake_up_all_locked(&queue->pollers);
+	while (events && compch_queue_wake_reader(queue))
+		events--;
+	spin_unlock_irq(&queue->pollers.lock);
 }
 
 /*
  * Takes the source off one queue and puts it on another, events and all.
- * Returns how many of them merged.
+ * Returns how many events it has there; @merged is how many merged.
+ *
+ *	here				compch_source_fire()
+ *	----				--------------------
+ *	source->queue = to		pending + 1
+ *	  (full barrier)		  (full barrier)
+ *	look at pending			look at source->queue
+ *
+ * An event that is not seen here goes to the new queue, and wakes there.
  */
 static u64 compch_source_transfer(struct compch_source *source,
 				  struct compch_queue *from,
-				  struct compch_queue *to)
+				  struct compch_queue *to, u64 *merged)
 {
-	u64 merged = 0;
-	u64 wake;
+	struct compch_queue *on;
+	u64 pending, keeps;
 
-	lockdep_assert_held(&from->pollers.lock);
-	lockdep_assert_held(&to->pollers.lock);
+	lockdep_assert_held(&from->lock);
+	lockdep_assert_held(&to->lock);
 
 	from->nr_sources--;
-	from->pending -= source->pending;
-	rcu_assign_pointer(source->queue, to);
 	to->nr_sources++;
-	if (!source->pending)
+	list_move_tail(&source->node, &to->sources);
+	rcu_assign_pointer(source->queue, to);
+	/* Pairs with compch_source_fire(). */
+	smp_mb();
+	on = compch_source_settle(source, from, to);
+	if (!on)
 		return 0;
+	compch_ready_remove(on, source);
+	/* Behind those that are there. */
+	compch_queue_gather(to);
+	compch_ready_append(to, source);
 
-	if (to->flags & COMPCH_QUEUE_COALESCE) {
-		merged = source->pending - 1;
-		source->merged += merged;
-		source->pending = 1;
-	}
-	to->pending += source->pending;
-	list_move_tail(&source->ready, &to->ready);
-	wake_up_all_locked(&to->pollers);
-	for (wake = source->pending; wake && compch_queue_wake_reader(to);)
-		wake--;
-	return merged;
+	/* What has merged on the old queue stays so. */
+	pending = atomic64_read(&source->pending);
+	keeps = min(compch_queue_keeps(from, pending),
+		    compch_queue_keeps(to, pending));
+	*merged = pending - keeps;
+	source->merged += *merged;
+	atomic64_sub(*merged, &source->pending);
+	return keeps;
 }
 
 /**
  * compch_source_move() - Move a source to another queue.
  * @source: an attached source, which the caller keeps from being detached
  * @to: the queue; may be the one where the source is
- * @merged: set to how many pending events merged with others
+ * @merged: set to how many pending events have merged with others
  *
  * Pending events and counts go along.
  *
@@ -626,7 +955,7 @@ struct compch_queue *compch_source_move(struct compch_source *source,
 {
 	struct compch_queue *from;
 	bool there, closed;
-	u64 pending = 0;
+	u64 events = 0;
 
 	*merged = 0;
 	rcu_read_lock();
@@ -639,59 +968,21 @@ struct compch_queue *compch_source_move(struct compch_source *source,
 		there = compch_source_on(source, from);
 		closed = to->closed;
 		if (there && !closed) {
-			*merged = compch_source_transfer(source, from, to);
-			pending = source->pending;
+			events = compch_source_transfer(source, from, to,
+							merged);
+			if (events)
+				compch_queue_wake_many(to, events);
 		}
-		spin_unlock(&from->pollers.lock);
-		spin_unlock_irq(&to->pollers.lock);
+		spin_unlock(&from->lock);
+		spin_unlock(&to->lock);
 	} while (!there && !closed);
 
 	/* Another move may drop the last reference on @to: still under RCU. */
-	if (pending)
+	if (events)
 		kill_fasync(&to->fasync, SIGIO, POLL_IN);
 	rcu_read_unlock();
 
 	return closed ? ERR_PTR(-EIO) : from;
-}
-
-/**
- * compch_source_fire() - Queue an event.
- * @source: the source
- *
- * Context: any, hard interrupt included.  Allocates nothing; its cost depends
- * neither on the number of sources nor on that of pending events.
- * Return: what became of the event.
- */
-enum compch_fired compch_source_fire(struct compch_source *source)
-{
-	enum compch_fired fired = COMPCH_FIRED_QUEUED;
-	struct compch_queue *queue;
-	unsigned long flags;
-
-	/* Once attached, it always has a queue. */
-	if (unlikely(!rcu_access_pointer(source->queue)))
-		return COMPCH_FIRED_DEAD;
-
-	rcu_read_lock();
-	queue = compch_source_lock(source, &flags);
-	if (unlikely(source->dead)) {
-		fired = COMPCH_FIRED_DEAD;
-	} else if (source->pending && (queue->flags & COMPCH_QUEUE_COALESCE)) {
-		source->merged++;
-		fired = COMPCH_FIRED_MERGED;
-	} else {
-		if (!source->pending++)
-			list_add_tail(&source->ready, &queue->ready);
-		queue->pending++;
-		compch_queue_wake(queue);
-	}
-	spin_unlock_irqrestore(&queue->pollers.lock, flags);
-
-	if (fired == COMPCH_FIRED_QUEUED)
-		kill_fasync(&queue->fasync, SIGIO, POLL_IN);
-	rcu_read_unlock();
-
-	return fired;
 }
 
 /**
@@ -703,14 +994,15 @@ void compch_source_query(struct compch_source *source,
 			 struct compch_source_state *state)
 {
 	struct compch_queue *queue;
-	unsigned long flags;
+	u64 pending;
 
 	rcu_read_lock();
-	queue = compch_source_lock(source, &flags);
+	queue = compch_source_lock(source);
+	pending = atomic64_read(&source->pending);
 	state->cookie = source->cookie;
-	state->pending = source->pending;
+	state->pending = compch_queue_keeps(queue, pending);
 	state->reported = source->reported;
-	state->merged = source->merged;
-	spin_unlock_irqrestore(&queue->pollers.lock, flags);
+	state->merged = source->merged + pending - state->pending;
+	spin_unlock(&queue->lock);
 	rcu_read_unlock();
 }

@@ -5,17 +5,34 @@
  * A queue counts and orders the events of its sources.  It knows nothing of
  * RDMA: a source is whatever fires events, here an associated CQ.
  *
+ * How an event gets to a reader
+ * -----------------------------
+ * Whoever fires takes no lock: he adds one to the source's @pending, and if it
+ * was 0, pushes the source to the queue's @incoming.  A reader takes what has
+ * come in over to @ready, in its order, and from there one event of each source
+ * in turn.  So a source is in @incoming or on @ready while it has events, and in
+ * one of them only.
+ *
+ * Between the two steps of firing the source is in neither: for a few
+ * instructions, with preemption off, so that compch_source_settle() can wait
+ * for it, spinning.
+ *
  * Locking
  * -------
- * One spinlock for each queue, that of its wait queue @pollers, guards all
- * state of the queue and of the sources attached to it.  It is taken with
- * interrupts off, for sources fire in any context.  Wake-ups happen under it,
- * so it nests outside epoll's own locks.
+ *  queue->lock		guards what readers and others in process context
+ *	change, of the queue and of the sources that are attached to it.  Never
+ *	taken by who fires, so interrupts stay on.  Two of them are held
+ *	together by compch_source_move() only, the one at the lower address
+ *	first.
  *
- * Two queue locks are held together only by compch_source_move(), the one at
- * the lower address first.  Nothing else is acquired under a queue lock but
- * what a wake-up needs; nothing under it allocates, sleeps, or takes time that
- * grows with the number of sources or pending events.
+ *  queue->pollers.lock	guards who waits: @pollers, @readers, @waking, and
+ *	changes of @watched.  Taken with interrupts off, for events wake in any context.
+ *	Nests in queue->lock, and outside of epoll's own locks.  @cancels and
+ *	@closed change under both locks, and so does compch_reader.cancelled.
+ *
+ * Nothing under either allocates, sleeps, or takes time that grows with the
+ * number of pending events.  Taking over what has come in takes time for each
+ * source in there, which has been fired since the last time.
  *
  * source->queue changes only under the locks of both queues.  Whoever starts
  * from a source therefore reads it under RCU, locks that queue, and looks
@@ -25,9 +42,13 @@
 #ifndef _COMPCH_QUEUE_H
 #define _COMPCH_QUEUE_H
 
+#include <linux/atomic.h>
 #include <linux/list.h>
+#include <linux/llist.h>
 #include <linux/poll.h>
+#include <linux/preempt.h>
 #include <linux/rcupdate.h>
+#include <linux/spinlock.h>
 #include <linux/types.h>
 #include <linux/wait.h>
 
@@ -40,61 +61,64 @@ struct iov_iter;
 
 /**
  * struct compch_queue - an ordered queue of events that can be read
- * @pollers:	who waits by poll(); its lock guards the queue
- * @ready:	sources with pending events, the next to be served first
+ * @incoming:	sources that have got their first event, the newest first
+ * @flags:	COMPCH_QUEUE_*
+ * @watched:	somebody may have to be woken: there are @pollers, @readers or
+ *		@fasync; cleared by an event that finds none of them
+ * @pollers:	who waits by poll()
  * @readers:	blocked readers that nothing has woken yet, the oldest first
+ * @waking:	readers that have been woken and are on their way to the queue
  * @fasync:	who wants SIGIO
- * @pending:	events queued, of all sources
+ * @lock:	see above; guards what follows
+ * @ready:	sources with events, the next to be served first
+ * @last:	the last one of those, or NULL
+ * @sources:	all that are attached
  * @reported:	events that have been read from this queue
+ * @merged:	events that merged here, since compch_queue_take_merged()
  * @nr_sources:	sources attached
  * @cancels:	cancels that no reader has used up
- * @flags:	COMPCH_QUEUE_*
  * @closed:	nothing can be attached, and no reader blocks any more
  */
 struct compch_queue {
+	struct llist_head incoming;
+	u32 flags;
+	bool watched;
 	wait_queue_head_t pollers;
-	struct list_head ready;
 	struct list_head readers;
+	u32 waking;
 	struct fasync_struct *fasync;
-	u64 pending;
+	spinlock_t lock;
+	struct hlist_head ready;
+	struct hlist_node *last;
+	struct list_head sources;
 	u64 reported;
+	u64 merged;
 	u32 nr_sources;
 	u32 cancels;
-	u32 flags;
 	bool closed;
 };
 
 /**
  * struct compch_source - what fires events into a queue
+ * @pending:	events fired and not read, whether or not they will merge; less
+ *		than 0 if the source is attached to nothing
  * @queue:	the queue that it is attached to
- * @ready:	on the queue's @ready list while @pending is not zero
+ * @incoming:	in the queue's @incoming
+ * @ready:	on the queue's @ready list
+ * @node:	on the queue's @sources list
  * @cookie:	what a reader gets for an event of this source
- * @pending:	events queued
  * @reported:	events that have been read
  * @merged:	events that merged with a queued one
- * @dead:	detached for good
  */
 struct compch_source {
+	atomic64_t pending;
 	struct compch_queue __rcu *queue;
-	struct list_head ready;
+	struct llist_node incoming;
+	struct hlist_node ready;
+	struct list_head node;
 	u64 cookie;
-	u64 pending;
 	u64 reported;
 	u64 merged;
-	bool dead;
-};
-
-/**
- * enum compch_fired - what became of an event
- * @COMPCH_FIRED_QUEUED: a reader will get it
- * @COMPCH_FIRED_MERGED: a queued event stands for it
- * @COMPCH_FIRED_DEAD:   the source is detached, or not attached yet; the event
- *			 is still the caller's
- */
-enum compch_fired {
-	COMPCH_FIRED_QUEUED,
-	COMPCH_FIRED_MERGED,
-	COMPCH_FIRED_DEAD,
 };
 
 /**
@@ -132,8 +156,11 @@ struct compch_source_state {
 void compch_queue_init(struct compch_queue *queue, u32 flags);
 ssize_t compch_queue_read(struct compch_queue *queue, struct iov_iter *to,
 			  bool nonblock);
+u64 compch_queue_take_merged(struct compch_queue *queue);
 __poll_t compch_queue_poll(struct compch_queue *queue, struct file *file,
 			   poll_table *wait);
+void compch_queue_wake(struct compch_queue *queue);
+void compch_queue_watch(struct compch_queue *queue);
 int compch_queue_cancel(struct compch_queue *queue);
 int compch_queue_close(struct compch_queue *queue, bool force);
 void compch_queue_query(struct compch_queue *queue,
@@ -146,8 +173,47 @@ struct compch_queue *compch_source_detach(struct compch_source *source,
 					  u64 *reported, u64 *discarded);
 struct compch_queue *compch_source_move(struct compch_source *source,
 					struct compch_queue *to, u64 *merged);
-enum compch_fired compch_source_fire(struct compch_source *source);
 void compch_source_query(struct compch_source *source,
 			 struct compch_source_state *state);
+
+/**
+ * compch_source_fire() - Queue an event.
+ * @source: the source
+ *
+ * Context: any, hard interrupt included, under rcu_read_lock().  Takes no lock
+ * unless somebody waits, allocates nothing; its cost depends neither on the
+ * number of sources nor on that of pending events.
+ * Return: false if the source is detached, or not attached yet: the event is
+ * still the caller's.
+ */
+static inline bool compch_source_fire(struct compch_source *source)
+{
+	struct compch_queue *queue;
+	s64 before;
+
+	RCU_LOCKDEP_WARN(!rcu_read_lock_held(), "source may go away");
+
+	/* See compch_source_settle(). */
+	preempt_disable();
+	/*
+	 * A full barrier, as is llist_add(): they pair with those in
+	 * compch_queue_wait(), compch_queue_poll(), and
+	 * compch_source_transfer().
+	 */
+	before = atomic64_fetch_inc(&source->pending);
+	if (unlikely(before < 0)) {
+		preempt_enable();
+		return false;
+	}
+	queue = rcu_dereference(source->queue);
+	if (!before)
+		llist_add(&source->incoming, &queue->incoming);
+	preempt_enable();
+
+	if (unlikely(READ_ONCE(queue->watched)) &&
+	    !(before && (queue->flags & COMPCH_QUEUE_COALESCE)))
+		compch_queue_wake(queue);
+	return true;
+}
 
 #endif /* _COMPCH_QUEUE_H */

@@ -9,8 +9,8 @@
 
 /**
  * enum compch_stat - what has happened since the module was loaded
- * @COMPCH_STAT_EVENTS: events that a completion handler queued
- * @COMPCH_STAT_MERGED: events that merged with a queued one
+ * @COMPCH_STAT_EVENTS: events that a completion handler took
+ * @COMPCH_STAT_MERGED: of those, events that merged with another one
  * @COMPCH_STAT_REPORTED: events that have been read
  * @COMPCH_STAT_DISCARDED: events that were queued when a CQ was detached
  * @COMPCH_STAT_COUNT: how many counters there are

@@ -26,7 +26,7 @@
  * @node: one for the buckets in use, one for those that replace them
  */
 struct compch_table_entry {
-	const void *key;
+	void *key;
 	struct hlist_node node[2];
 };
 
