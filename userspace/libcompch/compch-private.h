@@ -308,7 +308,7 @@ int compch_stock_get(struct ibv_comp_channel *channel,
 		     struct compch_stock **stock);
 int compch_stock_cancel(struct compch_stock *stock);
 void compch_stock_put(struct compch_stock *stock);
-void compch_stock_forget(struct ibv_comp_channel *channel);
+int compch_stock_destroy(struct ibv_comp_channel *channel);
 void compch_stock_fork_child(void);
 
 /* event.c */

@@ -71,12 +71,8 @@ COMPCH_EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 	struct compch_channel *ch = compch_channel_get(channel);
 	int ret;
 
-	if (!ch) {
-		ret = compch_real()->destroy_comp_channel(channel);
-		if (!ret)
-			compch_stock_forget(channel);
-		return ret;
-	}
+	if (!ch)
+		return compch_stock_destroy(channel);
 	ret = compch_channel_destroy(ch);
 	compch_channel_put(ch);
 	return ret;

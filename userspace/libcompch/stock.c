@@ -102,22 +102,45 @@ void compch_stock_put(struct compch_stock *stock)
 }
 
 /**
- * compch_stock_forget() - a channel has been destroyed
+ * compch_stock_destroy() - destroy a stock channel, and forget it
  * @channel: what the program passed
+ *
+ * It is forgotten before it is destroyed: as soon as that is done, another
+ * thread can create one at the same address, and wait on it.  One that has CQs
+ * will not be destroyed, and threads may be waiting on it.
+ *
+ * Errors: those of libibverbs' ibv_destroy_comp_channel()
  */
-void compch_stock_forget(struct ibv_comp_channel *channel)
+int compch_stock_destroy(struct ibv_comp_channel *channel)
 {
-	struct compch_stock *stock;
+	struct compch_stock *stock, *other = NULL;
+	int ret;
 
+	if (channel->refcnt)
+		return compch_real()->destroy_comp_channel(channel);
 	compch_registry_lock();
 	stock = stock_find_locked(channel);
-	if (stock) {
-		compch_registry_del(&stock->node);
-		stock->refs--;
-	}
-	compch_registry_unlock();
 	if (stock)
+		compch_registry_del(&stock->node);
+	compch_registry_unlock();
+	ret = compch_real()->destroy_comp_channel(channel);
+	if (!stock)
+		return ret;
+	if (ret) {
+		compch_registry_lock();
+		other = stock_find_locked(channel);
+		if (!other)
+			compch_registry_add(&stock->node, COMPCH_STOCK,
+					    channel);
+		compch_registry_unlock();
+	}
+	/* The registry's, and that from above */
+	if (!ret || other)
 		compch_stock_put(stock);
+	compch_stock_put(stock);
+	if (other)
+		compch_stock_put(other);
+	return ret;
 }
 
 /**
