@@ -129,6 +129,17 @@ removed()
 	case_netdevs=
 }
 
+# native_removed [ENV]... - the same on our channels.
+native_removed()
+{
+	rxe_add rxe2 2
+	run "native_removed $*" ours env "$@" "$tests/native_removed" rxe2
+	wait_for "the removal of rxe2" [ ! -e /sys/class/infiniband/rxe2 ]
+	ip link delete rxe2-net
+	case_links=
+	case_netdevs=
+}
+
 removed_all()
 {
 	compch_load
@@ -136,6 +147,23 @@ removed_all()
 	removed env COMPCH=off RDMAV_ALLOW_DISASSOC_DESTROY=1
 	removed ours
 	removed ours RDMAV_ALLOW_DISASSOC_DESTROY=1
+	native_removed
+	native_removed RDMAV_ALLOW_DISASSOC_DESTROY=1
+}
+
+# rsocket - in the ways that there are; those events must be of our channels.
+rsockets()
+{
+	[ "$mode" = ours ] || {
+		run "rsocket" stock "$tests/rsocket" 10.9.0.1
+		return
+	}
+	before=$(compch_counter reported)
+	run "rsocket" ours "$tests/rsocket" 10.9.0.1
+	[ "$(compch_counter reported)" -gt "$before" ] || {
+		echo "NOT OK - none of its events came from our channels"
+		failed=$((failed + 1))
+	}
 }
 
 wanted=$*
@@ -151,6 +179,7 @@ removed)
 	rxe_add rxe0 0
 	rxe_add rxe1 1
 	run_list
+	[ -n "$wanted" ] || rsockets
 	;;
 esac
 echo "$mode: $ran passed, $failed failed"
