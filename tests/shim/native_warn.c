@@ -100,7 +100,7 @@ static void way(char **argv, const char *warn_ms, const char *auto_ack,
 		dup2(ends[1], STDERR_FILENO);
 		close(ends[0]);
 		close(ends[1]);
-		execl("/proc/self/exe", argv[0], argv[1], line, NULL);
+		execl(argv[0], argv[0], argv[1], line, NULL);
 		_exit(127);
 	}
 	close(ends[1]);
