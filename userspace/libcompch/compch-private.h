@@ -37,7 +37,7 @@
  *
  *  struct compch_waiters.lock	see wait.c.  Taken first.
  *
- *  struct compch_stock.lock	one reader of a stock channel at a time.
+ *  struct compch_stock.lock	who reads from a stock channel, one at a time.
  *
  *  struct compch_cq.lock	serialises the calls with the handle of one
  *	association.  The kernel only tries for its lock of that handle, and
@@ -300,7 +300,9 @@ struct compch_stock {
 	unsigned int refs;		/* [R] */
 	struct ibv_comp_channel *channel;
 	int cancels;			/* an eventfd; a read takes one away */
-	pthread_mutex_t lock;		/* only its holder reads */
+	pthread_mutex_t lock;
+	pthread_cond_t cond;
+	bool reading;			/* a thread does; others wait for @cond */
 	struct compch_waiters waiters;
 };
 

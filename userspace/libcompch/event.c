@@ -155,18 +155,49 @@ int compch_channel_get_events(struct compch_channel *ch, struct ibv_cq **cqs,
 	return 0;
 }
 
-static int stock_lock(struct compch_stock *stock, int64_t deadline)
+/* A mutex would do, but for a thread that is cancelled while it waits. */
+static void stock_cancel_lock(void *arg)
+{
+	struct compch_stock *stock = arg;
+
+	pthread_mutex_unlock(&stock->lock);
+}
+
+/* Only one thread reads from a stock channel at a time. */
+static int stock_begin(struct compch_stock *stock, int64_t deadline)
 {
 	struct timespec ts = {
 		.tv_sec = deadline / NSEC_PER_SEC,
 		.tv_nsec = deadline % NSEC_PER_SEC,
 	};
+	int ret = 0;
 
-	if (deadline == INT64_MAX)
-		return pthread_mutex_lock(&stock->lock);
-	if (!pthread_mutex_trylock(&stock->lock))
-		return 0;
-	return pthread_mutex_clocklock(&stock->lock, CLOCK_MONOTONIC, &ts);
+	pthread_mutex_lock(&stock->lock);
+	pthread_cleanup_push(stock_cancel_lock, stock);
+	while (stock->reading && !ret) {
+		if (deadline == INT64_MAX)
+			ret = pthread_cond_wait(&stock->cond, &stock->lock);
+		else
+			ret = pthread_cond_clockwait(&stock->cond, &stock->lock,
+						     CLOCK_MONOTONIC, &ts);
+	}
+	if (!stock->reading) {
+		stock->reading = true;
+		ret = 0;
+	}
+	pthread_cleanup_pop(true);
+	return ret;
+}
+
+/* For a thread that is cancelled, too */
+static void stock_end(void *arg)
+{
+	struct compch_stock *stock = arg;
+
+	pthread_mutex_lock(&stock->lock);
+	stock->reading = false;
+	pthread_cond_broadcast(&stock->cond);
+	pthread_mutex_unlock(&stock->lock);
 }
 
 /* Something is there to be read, and the caller is the one to read it. */
@@ -197,6 +228,36 @@ static int stock_get_event(struct compch_stock *stock, int64_t deadline,
 	}
 }
 
+/*
+ * The first event is there; a thread that is cancelled must not take it along.
+ * Sets @count, and returns what ended it, or 0.
+ */
+static int stock_get_more(struct compch_stock *stock, struct ibv_cq **cqs,
+			  int max, int *count)
+{
+	int ret = 0, state, n;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	for (n = 1; !ret && n < max; n += !ret)
+		ret = stock_get_event(stock, 0, &cqs[n]);
+	/* A cancel that comes behind events waits for the next call. */
+	if (ret == ECANCELED)
+		compch_stock_cancel(stock);
+	*count = n;
+	pthread_setcancelstate(state, NULL);
+	return ret;
+}
+
+static void stock_put(void *stock)
+{
+	compch_stock_put(stock);
+}
+
+static void channel_unuse(void *ch)
+{
+	compch_channel_unuse(ch);
+}
+
 /**
  * compch_stock_get_events() - compch_get_events() of a stock channel
  * @stock: the channel
@@ -217,16 +278,13 @@ int compch_stock_get_events(struct compch_stock *stock, struct ibv_cq **cqs,
 
 	if (max > COMPCH_MAX_EVENTS)
 		max = COMPCH_MAX_EVENTS;
-	ret = stock_lock(stock, deadline);
+	ret = stock_begin(stock, deadline);
 	if (!ret) {
-		do {
-			ret = stock_get_event(stock, n ? 0 : deadline, &cqs[n]);
-			n += !ret;
-		} while (!ret && n < max);
-		/* A cancel that comes behind events waits for the next call. */
-		if (ret == ECANCELED && n)
-			compch_stock_cancel(stock);
-		pthread_mutex_unlock(&stock->lock);
+		pthread_cleanup_push(stock_end, stock);
+		ret = stock_get_event(stock, deadline, cqs);
+		if (!ret)
+			ret = stock_get_more(stock, cqs, max, &n);
+		pthread_cleanup_pop(true);
 	}
 	errno = saved;
 	if (!n)
@@ -268,15 +326,17 @@ COMPCH_EXPORT int compch_get_events(struct ibv_comp_channel *channel,
 		return EINVAL;
 	ch = compch_channel_use(channel);
 	if (ch) {
+		pthread_cleanup_push(channel_unuse, ch);
 		ret = compch_channel_get_events(ch, cqs, max, timeout, count);
-		compch_channel_unuse(ch);
+		pthread_cleanup_pop(true);
 		return ret;
 	}
 	ret = compch_stock_get(channel, &stock);
 	if (ret)
 		return ret;
+	pthread_cleanup_push(stock_put, stock);
 	ret = compch_stock_get_events(stock, cqs, max, timeout, count);
-	compch_stock_put(stock);
+	pthread_cleanup_pop(true);
 	return ret;
 }
 

@@ -25,6 +25,15 @@ static struct compch_stock *stock_find_locked(struct ibv_comp_channel *channel)
 	return stock;
 }
 
+/* Nobody reads, nobody waits. */
+static void stock_init(struct compch_stock *stock)
+{
+	pthread_mutex_init(&stock->lock, NULL);
+	pthread_cond_init(&stock->cond, NULL);
+	stock->reading = false;
+	compch_waiters_init(&stock->waiters);
+}
+
 static struct compch_stock *stock_make(struct ibv_comp_channel *channel)
 {
 	struct compch_stock *stock = calloc(1, sizeof(*stock));
@@ -38,14 +47,14 @@ static struct compch_stock *stock_make(struct ibv_comp_channel *channel)
 	}
 	stock->refs = 2; /* the registry's and the caller's */
 	stock->channel = channel;
-	pthread_mutex_init(&stock->lock, NULL);
-	compch_waiters_init(&stock->waiters);
+	stock_init(stock);
 	return stock;
 }
 
 static void stock_free(struct compch_stock *stock)
 {
 	close(stock->cancels);
+	pthread_cond_destroy(&stock->cond);
 	pthread_mutex_destroy(&stock->lock);
 	free(stock);
 }
@@ -165,8 +174,7 @@ static void stock_reset(struct compch_node *node, void *arg)
 
 	(void)arg;
 	stock = compch_container_of(node, struct compch_stock, node);
-	pthread_mutex_init(&stock->lock, NULL);
-	compch_waiters_init(&stock->waiters);
+	stock_init(stock);
 }
 
 /** compch_stock_fork_child() - make all locks free, whoever held them */

@@ -147,27 +147,58 @@ static void wait_leave(struct wait_channel *on, struct compch_waiter *waiter)
 	wait_unuse_channel(on);
 }
 
-/* With the lock of the waiters, which is released meanwhile */
-static int wait_lead(struct wait_channel *on, int64_t deadline)
+/* A thread that waits, for when it is cancelled */
+struct wait_thread {
+	struct wait_channel *on;
+	struct compch_waiter *waiter;
+};
+
+static void wait_cancel_follower(void *arg)
 {
-	struct compch_waiters *waiters = on->waiters;
+	const struct wait_thread *thread = arg;
+
+	wait_leave(thread->on, thread->waiter);
+}
+
+static void wait_cancel_leader(void *arg)
+{
+	const struct wait_thread *thread = arg;
+
+	pthread_mutex_lock(&thread->on->waiters->lock);
+	thread->on->waiters->leader = false;
+	wait_leave(thread->on, thread->waiter);
+}
+
+/* The lock of the waiters is released meanwhile. */
+static int wait_get_events(struct wait_thread *thread, struct ibv_cq **cqs,
+			   int64_t timeout, int *count)
+{
+	struct wait_channel *on = thread->on;
+	int ret;
+
+	on->waiters->leader = true;
+	pthread_mutex_unlock(&on->waiters->lock);
+	pthread_cleanup_push(wait_cancel_leader, thread);
+	if (on->ch)
+		ret = compch_channel_get_events(on->ch, cqs, WAIT_EVENTS,
+						timeout, count);
+	else
+		ret = compch_stock_get_events(on->stock, cqs, WAIT_EVENTS,
+					      timeout, count);
+	pthread_cleanup_pop(false);
+	pthread_mutex_lock(&on->waiters->lock);
+	on->waiters->leader = false;
+	return ret;
+}
+
+static int wait_lead(struct wait_thread *thread, int64_t deadline)
+{
+	struct compch_waiters *waiters = thread->on->waiters;
 	struct ibv_cq *cqs[WAIT_EVENTS];
 	struct compch_waiter *waiter;
-	int64_t left;
 	int i, ret, n = 0;
 
-	waiters->leader = true;
-	pthread_mutex_unlock(&waiters->lock);
-	left = compch_remaining(deadline);
-	if (on->ch)
-		ret = compch_channel_get_events(on->ch, cqs, WAIT_EVENTS, left,
-						&n);
-	else
-		ret = compch_stock_get_events(on->stock, cqs, WAIT_EVENTS, left,
-					      &n);
-	pthread_mutex_lock(&waiters->lock);
-	waiters->leader = false;
-
+	ret = wait_get_events(thread, cqs, compch_remaining(deadline), &n);
 	for (i = 0; i < n; i++) {
 		for (waiter = waiters->list; waiter; waiter = waiter->next) {
 			if (waiter->cq == cqs[i])
@@ -180,30 +211,37 @@ static int wait_lead(struct wait_channel *on, int64_t deadline)
 	return ret;
 }
 
-static int wait_follow(struct compch_waiters *waiters, int64_t deadline)
+static int wait_follow(struct wait_thread *thread, int64_t deadline)
 {
+	struct compch_waiters *waiters = thread->on->waiters;
 	struct timespec ts = {
 		.tv_sec = deadline / 1000000000,
 		.tv_nsec = deadline % 1000000000,
 	};
+	int ret;
 
+	pthread_cleanup_push(wait_cancel_follower, thread);
 	if (deadline == INT64_MAX)
-		return pthread_cond_wait(&waiters->cond, &waiters->lock);
-	return pthread_cond_clockwait(&waiters->cond, &waiters->lock,
-				      CLOCK_MONOTONIC, &ts);
+		ret = pthread_cond_wait(&waiters->cond, &waiters->lock);
+	else
+		ret = pthread_cond_clockwait(&waiters->cond, &waiters->lock,
+					     CLOCK_MONOTONIC, &ts);
+	pthread_cleanup_pop(false);
+	return ret;
 }
 
 /* Until an event of the CQ has been read.  With the lock of the waiters. */
 static int wait_event(struct wait_channel *on, struct compch_waiter *waiter,
 		      int64_t deadline)
 {
+	struct wait_thread thread = { .on = on, .waiter = waiter };
 	int ret = 0;
 
 	while (!waiter->signaled && !ret) {
 		if (on->waiters->leader)
-			ret = wait_follow(on->waiters, deadline);
+			ret = wait_follow(&thread, deadline);
 		else
-			ret = wait_lead(on, deadline);
+			ret = wait_lead(&thread, deadline);
 	}
 	return waiter->signaled ? 0 : ret;
 }
