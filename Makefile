@@ -88,6 +88,10 @@ bench:
 	@scripts/deps.sh build test bench
 	@tests/bench/run.sh
 
+model:
+	@scripts/deps.sh model
+	@tests/model/run.sh
+
 newer:
 	@scripts/deps.sh build test newer
 	@tests/run.sh trixie trixie-backports
@@ -112,6 +116,7 @@ help:
 	@echo 'make mutate   does a test fail for each way to break the module?'
 	@echo 'make sanitize the library, on a model of what is around it, under sanitizers'
 	@echo '              and valgrind'
+	@echo 'make model    every interleaving of a model of the event queue'
 	@echo 'make check    static checks: compilers, sparse, checkpatch, spelling'
 	@echo 'make clean    remove build/'
 	@echo
@@ -121,5 +126,5 @@ help:
 	@echo 'KDIR = $(KDIR)'
 
 .PHONY: all module userspace userspace-dir tests check-library install clean \
-	demo test newer kunit test-uml coverage mutate check help sanitize \
+	demo test newer kunit test-uml coverage mutate model check help sanitize \
 	bench

@@ -21,6 +21,7 @@ Install what is missing of the groups' packages; --list only prints them all.
   coverage to see what tests reach, besides "uml"
   sanitize to run the library under sanitizers and valgrind, besides "build"
   bench   to plot what is measured, besides "test"
+  model   to check the model of the event queue
   newer   to make the chroot for newer kernels, see scripts/chroot.sh
   check   to run the static checks
 END
@@ -51,6 +52,9 @@ packages_of()
 		;;
 	bench)
 		echo gnuplot-nox
+		;;
+	model)
+		echo spin gcc libc6-dev
 		;;
 	newer)
 		echo debootstrap debian-archive-keyring util-linux xz-utils
