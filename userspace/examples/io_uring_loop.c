@@ -63,20 +63,11 @@ static void start_timer(void)
 /* Takes what has completed, and sends the next message when one is through. */
 static void serve(struct flow *flow)
 {
-	struct ibv_wc wc[16];
-	int i, n, before = flow->completions;
+	int n = loopback_poll(flow->cq);
 
-	while ((n = ibv_poll_cq(flow->cq, 16, wc)) > 0) {
-		for (i = 0; i < n; i++) {
-			if (wc[i].status != IBV_WC_SUCCESS)
-				die(ibv_wc_status_str(wc[i].status), EIO);
-		}
-		flow->completions += n;
-	}
-	if (n < 0)
-		die("ibv_poll_cq", EIO);
+	flow->completions += n;
 	/* Not yet, or an event of completions that were taken before it */
-	if (flow->completions < 2 * flow->sent || flow->completions == before)
+	if (flow->completions < 2 * flow->sent || !n)
 		return;
 	if (flow->sent == MESSAGES) {
 		done++;

@@ -147,3 +147,20 @@ void loopback_send(struct loopback *loop, struct ibv_qp *qp)
 	must("ibv_post_recv", ibv_post_recv(qp, &recv, &bad_recv));
 	must("ibv_post_send", ibv_post_send(qp, &send, &bad_send));
 }
+
+int loopback_poll(struct ibv_cq *cq)
+{
+	struct ibv_wc wc[16];
+	int i, n, all = 0;
+
+	while ((n = ibv_poll_cq(cq, 16, wc)) > 0) {
+		for (i = 0; i < n; i++) {
+			if (wc[i].status != IBV_WC_SUCCESS)
+				die(ibv_wc_status_str(wc[i].status), EIO);
+		}
+		all += n;
+	}
+	if (n < 0)
+		die("ibv_poll_cq", EIO);
+	return all;
+}

@@ -27,5 +27,7 @@ void loopback_close(struct loopback *loop);
 struct ibv_qp *loopback_qp(struct loopback *loop, struct ibv_cq *cq);
 /* One message: two completions */
 void loopback_send(struct loopback *loop, struct ibv_qp *qp);
+/* Polls until there is nothing more; the number of completions */
+int loopback_poll(struct ibv_cq *cq);
 
 #endif /* EXAMPLES_LOOPBACK_H */

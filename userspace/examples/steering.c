@@ -40,19 +40,8 @@ static atomic_int served[2];
  */
 static void serve(struct flow *flow)
 {
-	struct ibv_wc wc[16];
-	int i, n;
-
 	pthread_mutex_lock(&flow->lock);
-	while ((n = ibv_poll_cq(flow->cq, 16, wc)) > 0) {
-		for (i = 0; i < n; i++) {
-			if (wc[i].status != IBV_WC_SUCCESS)
-				die(ibv_wc_status_str(wc[i].status), EIO);
-		}
-		flow->completions += n;
-	}
-	if (n < 0)
-		die("ibv_poll_cq", EIO);
+	flow->completions += loopback_poll(flow->cq);
 	if (flow->completions == 2 * flow->sent && !flow->done) {
 		if (flow->sent < MESSAGES) {
 			flow->sent++;

@@ -24,18 +24,7 @@ struct flow {
 /* Whether all its messages are through */
 static int serve(struct flow *flow)
 {
-	struct ibv_wc wc[16];
-	int i, n;
-
-	while ((n = ibv_poll_cq(flow->cq, 16, wc)) > 0) {
-		for (i = 0; i < n; i++) {
-			if (wc[i].status != IBV_WC_SUCCESS)
-				die(ibv_wc_status_str(wc[i].status), EIO);
-		}
-		flow->completions += n;
-	}
-	if (n < 0)
-		die("ibv_poll_cq", EIO);
+	flow->completions += loopback_poll(flow->cq);
 	if (flow->completions == 2 * MESSAGES)
 		return 1;
 	if (flow->completions == 2 * flow->sent) {
