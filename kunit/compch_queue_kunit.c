@@ -76,6 +76,25 @@ static void queue_test_exit(struct kunit *test)
 	synchronize_rcu();
 }
 
+/*
+ * Reads into user memory at @addr, or into kernel memory if that is 0: the core
+ * has two ways.
+ */
+static ssize_t read_at(struct compch_queue *queue, unsigned long addr,
+		       void *buf, size_t size)
+{
+	return addr ? compch_test_read_user(queue, addr, size, true, buf) :
+		      compch_test_read(queue, buf, size);
+}
+
+static s64 next_at(struct compch_queue *queue, unsigned long addr)
+{
+	u64 cookie = 0;
+	ssize_t ret = read_at(queue, addr, &cookie, sizeof(cookie));
+
+	return ret < 0 ? ret : ret == sizeof(cookie) ? cookie : 0;
+}
+
 static void fire(struct kunit *test, struct compch_source *source,
 		 unsigned int count)
 {
@@ -289,6 +308,7 @@ struct fair_case {
 
 static const struct fair_case fair_cases[] = {
 	{ "one source", { 5 }, "11111" },
+	{ "one each", { 1, 1, 1, 1 }, "1234" },
 	{ "equal", { 2, 2, 2, 2 }, "12341234" },
 	{ "one busy", { 6, 1, 1, 1 }, "123411111" },
 	{ "the last busy", { 1, 1, 1, 6 }, "123444444" },
@@ -303,8 +323,7 @@ static void fair_case_desc(const struct fair_case *c, char *desc)
 
 KUNIT_ARRAY_PARAM(fair, fair_cases, fair_case_desc);
 
-/* One event of each source in turn, however much is read at a time. */
-static void queue_read_fair(struct kunit *test)
+static void read_fair(struct kunit *test, unsigned long addr)
 {
 	const struct fair_case *c = test->param_value;
 	struct queue_test *t = test->priv;
@@ -316,9 +335,11 @@ static void queue_read_fair(struct kunit *test)
 		for (i = 0; i < NR_SOURCES; i++)
 			fire(test, &t->source[i], c->events[i]);
 		for (got = 0; got < total; got += ret / sizeof(u64)) {
-			ret = compch_test_read(&t->queue, t->buf + got,
-					       batch * sizeof(u64));
-			KUNIT_ASSERT_GT(test, ret, (ssize_t)0);
+			ret = read_at(&t->queue, addr, t->buf + got,
+				      batch * sizeof(u64));
+			KUNIT_ASSERT_EQ(test, ret,
+					(ssize_t)(min(batch, total - got) *
+						  sizeof(u64)));
 		}
 		KUNIT_EXPECT_EQ(test, got, total);
 		for (i = 0; i < total; i++)
@@ -329,8 +350,23 @@ static void queue_read_fair(struct kunit *test)
 	}
 }
 
-/* A source that fires all the time does not keep others waiting. */
-static void queue_read_no_starving(struct kunit *test)
+/* One event of each source in turn, however much is read at a time, ... */
+static void queue_read_fair(struct kunit *test)
+{
+	read_fair(test, 0);
+}
+
+/* ... and wherever to. */
+static void queue_read_fair_user(struct kunit *test)
+{
+	unsigned long addr = compch_test_map(1, 1);
+
+	KUNIT_ASSERT_NE(test, addr, 0UL);
+	read_fair(test, addr);
+	compch_test_unmap(addr, 1);
+}
+
+static void read_no_starving(struct kunit *test, unsigned long addr)
 {
 	struct queue_test *t = test->priv;
 	int i;
@@ -339,9 +375,25 @@ static void queue_read_no_starving(struct kunit *test)
 	for (i = 0; i < 10; i++) {
 		fire(test, &t->source[0], 1);
 		fire(test, &t->source[1], 1);
-		KUNIT_EXPECT_EQ(test, compch_test_next(&t->queue), 1LL);
-		KUNIT_EXPECT_EQ(test, compch_test_next(&t->queue), 2LL);
+		KUNIT_EXPECT_EQ(test, next_at(&t->queue, addr), 1LL);
+		KUNIT_EXPECT_EQ(test, next_at(&t->queue, addr), 2LL);
 	}
+}
+
+/* A source that fires all the time does not keep others waiting, ... */
+static void queue_read_no_starving(struct kunit *test)
+{
+	read_no_starving(test, 0);
+}
+
+/* ... nor do events that come overtake those that are there. */
+static void queue_read_no_starving_user(struct kunit *test)
+{
+	unsigned long addr = compch_test_map(1, 1);
+
+	KUNIT_ASSERT_NE(test, addr, 0UL);
+	read_no_starving(test, addr);
+	compch_test_unmap(addr, 1);
 }
 
 struct batch_case {
@@ -510,6 +562,26 @@ static void queue_coalesce(struct kunit *test)
 	detach(test, source, &t->coalescing, 1, 1, 1);
 	expect_queue(test, &t->coalescing, 0, 2);
 	KUNIT_EXPECT_EQ(test, source->merged, 3ULL);
+}
+
+static void queue_coalesce_user(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	unsigned long addr = compch_test_map(1, 1);
+
+	KUNIT_ASSERT_NE(test, addr, 0UL);
+	move(test, &t->source[0], &t->coalescing, 0);
+	move(test, &t->source[1], &t->coalescing, 0);
+	fire(test, &t->source[0], 3);
+	fire(test, &t->source[1], 1);
+	KUNIT_EXPECT_EQ(test, read_at(&t->coalescing, addr, t->buf, 64),
+			(ssize_t)16);
+	KUNIT_EXPECT_EQ(test, t->buf[0], 1ULL);
+	KUNIT_EXPECT_EQ(test, t->buf[1], 2ULL);
+	KUNIT_EXPECT_EQ(test, compch_queue_take_merged(&t->coalescing), 2ULL);
+	expect_source(test, &t->source[0], 0, 1, 2);
+	expect_source(test, &t->source[1], 0, 1, 0);
+	compch_test_unmap(addr, 1);
 }
 
 /* What has merged is counted where it ceases to be pending, and only there. */
@@ -1542,6 +1614,38 @@ static void queue_fault_some_fit(struct kunit *test)
 	compch_test_unmap(addr, 1);
 }
 
+/* The same with one event of each source. */
+static void queue_fault_one_each(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	unsigned long addr = compch_test_map(1, 1);
+	u64 events = 0, reads = 0;
+	unsigned int fit, i;
+
+	KUNIT_ASSERT_NE(test, addr, 0UL);
+	for (fit = 0; fit < NR_SOURCES; fit++) {
+		for (i = 0; i < NR_SOURCES; i++)
+			fire(test, &t->source[i], 1);
+		KUNIT_EXPECT_EQ(test,
+				read_at(&t->queue, addr + PAGE_SIZE - fit * 8,
+					t->buf, 64),
+				fit ? (ssize_t)(fit * 8) : -EFAULT);
+		expect_queue(test, &t->queue, NR_SOURCES - fit, events + fit);
+		for (i = 0; i < NR_SOURCES; i++)
+			expect_source(test, &t->source[i], i >= fit,
+				      reads + (i < fit), 0);
+		KUNIT_EXPECT_EQ(test,
+				compch_test_read(&t->queue, t->buf + fit, 64),
+				(ssize_t)((NR_SOURCES - fit) * 8));
+		for (i = 0; i < NR_SOURCES; i++)
+			KUNIT_EXPECT_EQ(test, t->buf[i], i + 1ULL);
+		events += NR_SOURCES;
+		reads++;
+	}
+	expect_queue(test, &t->queue, 0, events);
+	compch_test_unmap(addr, 1);
+}
+
 /* A page that only has to be faulted in makes no difference at all. */
 static void queue_fault_page_absent(struct kunit *test)
 {
@@ -1611,13 +1715,16 @@ static struct kunit_case queue_cases[] = {
 	KUNIT_CASE(queue_new_is_empty),
 	KUNIT_CASE(queue_read_order),
 	KUNIT_CASE_PARAM(queue_read_fair, fair_gen_params),
+	KUNIT_CASE_PARAM(queue_read_fair_user, fair_gen_params),
 	KUNIT_CASE(queue_read_no_starving),
+	KUNIT_CASE(queue_read_no_starving_user),
 	KUNIT_CASE_PARAM(queue_read_batch, batch_gen_params),
 	KUNIT_CASE(queue_read_short_buffer),
 	KUNIT_CASE(queue_counts_exact),
 	KUNIT_CASE(queue_counts_wrap),
 	KUNIT_CASE(queue_counts_wrap_merged),
 	KUNIT_CASE(queue_coalesce),
+	KUNIT_CASE(queue_coalesce_user),
 	KUNIT_CASE(queue_coalesce_exact),
 	KUNIT_CASE(queue_coalesce_wakes_once),
 	KUNIT_CASE_PARAM(queue_wake_one_each, wake_gen_params),
@@ -1658,6 +1765,7 @@ static struct kunit_case queue_cases[] = {
 	KUNIT_CASE(queue_kill_with_cancel),
 	KUNIT_CASE(queue_fault_nothing_fits),
 	KUNIT_CASE_PARAM(queue_fault_some_fit, fault_gen_params),
+	KUNIT_CASE(queue_fault_one_each),
 	KUNIT_CASE(queue_fault_page_absent),
 	KUNIT_CASE(queue_fault_later_chunk),
 	KUNIT_CASE(queue_fault_passes_on),

@@ -9,6 +9,7 @@
 
 /* All others are to do as ever: whatever this and the core include. */
 #include <kunit/test.h>
+#include <linux/atomic.h>
 #include <linux/completion.h>
 #include <linux/fs.h>
 #include <linux/kthread.h>
@@ -35,6 +36,8 @@
  * @RETRY_SIGNALLED: before looking whether the reader has a signal
  * @RETRY_PUSH: before a source is pushed to those that have come in
  * @RETRY_COPY: before events are copied to the reader
+ * @RETRY_COPIED: after one has been copied, and before it is counted
+ * @RETRY_COUNTED: after that
  */
 enum retry_place {
 	RETRY_LOCK,
@@ -43,6 +46,8 @@ enum retry_place {
 	RETRY_SIGNALLED,
 	RETRY_PUSH,
 	RETRY_COPY,
+	RETRY_COPIED,
+	RETRY_COUNTED,
 };
 
 typedef void (*retry_fn)(void);
@@ -64,6 +69,25 @@ static void retry_place(enum retry_place place)
 	hook();
 }
 
+/* The same where user memory may be written: a hook may not. */
+static __always_inline void retry_place_user(enum retry_place place)
+{
+	unsigned long flags = user_access_save();
+
+	retry_place(place);
+	user_access_restore(flags);
+}
+
+static __always_inline s64 retry_count(atomic64_t *pending)
+{
+	s64 left;
+
+	retry_place_user(RETRY_COPIED);
+	left = atomic64_dec_return(pending);
+	retry_place_user(RETRY_COUNTED);
+	return left;
+}
+
 #define spin_lock(lock)							\
 do {									\
 	retry_place(RETRY_LOCK);					\
@@ -82,6 +106,8 @@ do {									\
 	(retry_place(RETRY_PUSH), llist_add(node, head))
 #define copy_to_iter(from, size, to)					\
 	(retry_place(RETRY_COPY), copy_to_iter(from, size, to))
+#undef atomic64_dec_return
+#define atomic64_dec_return(pending)	retry_count(pending)
 
 #define COMPCH_SUITE compch_retry_kunit
 #include "compch_queue_test.h"
@@ -319,6 +345,24 @@ static void retry_fire_while_copying(struct kunit *test)
 	expect_on(test, 0, 1);
 }
 
+static void retry_fire_while_copying_user(struct kunit *test)
+{
+	struct retry_test *t = test->priv;
+	unsigned long addr = compch_test_map(1, 1);
+	u64 cookie = 0;
+
+	KUNIT_ASSERT_NE(test, addr, 0UL);
+	retry_set(RETRY_COPIED, retry_fired);
+	KUNIT_EXPECT_EQ(test,
+			compch_test_read_user(&t->queue[0], addr,
+					      sizeof(cookie), true, &cookie),
+			(ssize_t)sizeof(cookie));
+	KUNIT_EXPECT_EQ(test, cookie, (u64)COOKIE);
+	KUNIT_EXPECT_EQ(test, t->fired, 1U);
+	expect_on(test, 0, 1);
+	compch_test_unmap(addr, 1);
+}
+
 /* It is read too, if there is room. */
 static void retry_fire_while_copying_more(struct kunit *test)
 {
@@ -349,6 +393,32 @@ static void retry_fire_while_copying_order(struct kunit *test)
 			(s64)COOKIE + 1);
 	KUNIT_EXPECT_EQ(test, compch_test_next(&t->queue[0]), (s64)COOKIE);
 	KUNIT_EXPECT_EQ(test, compch_test_next(&t->queue[0]), (s64)-EAGAIN);
+}
+
+/*
+ * Its source has just been read, and had nothing more: it comes in again, while
+ * the reader is not through with those that came in with it before.
+ */
+static void retry_fire_when_read(struct kunit *test)
+{
+	struct retry_test *t = test->priv;
+	unsigned long addr = compch_test_map(1, 1);
+	u64 cookies[2] = {};
+
+	KUNIT_ASSERT_NE(test, addr, 0UL);
+	KUNIT_EXPECT_EQ(test, 0, compch_source_attach(&t->other, &t->queue[0]));
+	KUNIT_EXPECT_TRUE(test, compch_test_fire(&t->other));
+	retry_set(RETRY_COUNTED, retry_fired);
+	KUNIT_EXPECT_EQ(test,
+			compch_test_read_user(&t->queue[0], addr,
+					      sizeof(cookies), true, cookies),
+			(ssize_t)sizeof(cookies));
+	KUNIT_EXPECT_EQ(test, t->fired, 1U);
+	KUNIT_EXPECT_EQ(test, cookies[0], (u64)COOKIE);
+	KUNIT_EXPECT_EQ(test, cookies[1], (u64)COOKIE + 1);
+	KUNIT_EXPECT_EQ(test, compch_test_next(&t->queue[0]), (s64)COOKIE);
+	KUNIT_EXPECT_EQ(test, compch_test_next(&t->queue[0]), (s64)-EAGAIN);
+	compch_test_unmap(addr, 1);
 }
 
 /* On a coalescing queue, it merges with the one that is not read yet. */
@@ -448,8 +518,10 @@ static struct kunit_case retry_cases[] = {
 	KUNIT_CASE(retry_move_to_closed),
 	KUNIT_CASE(retry_fire_twice),
 	KUNIT_CASE(retry_fire_while_copying),
+	KUNIT_CASE(retry_fire_while_copying_user),
 	KUNIT_CASE(retry_fire_while_copying_more),
 	KUNIT_CASE(retry_fire_while_copying_order),
+	KUNIT_CASE(retry_fire_when_read),
 	KUNIT_CASE(retry_fire_while_copying_merges),
 	KUNIT_CASE(retry_fire_before_sleep),
 	KUNIT_CASE(retry_fire_before_signal),
@@ -459,6 +531,8 @@ static struct kunit_case retry_cases[] = {
 
 static struct kunit_suite retry_suite = {
 	.name = "compch_retry",
+	.suite_init = compch_test_get_mm,
+	.suite_exit = compch_test_put_mm,
 	.init = retry_init,
 	.exit = retry_exit,
 	.test_cases = retry_cases,
