@@ -140,7 +140,7 @@ died_in()
 # come would take minutes.
 catch_first()
 {
-	local dir=$copy/build/log/kunit job
+	local dir=$copy/build/log/kunit job status
 
 	[ "$2" = kunit ] || { catch "$2" "$3" >"$1" 2>&1; return; }
 	rm -rf "$dir"
@@ -154,6 +154,12 @@ catch_first()
 		fi
 	done
 	wait $job
+	status=$?
+	# Killed just when it had ended, a suite is not in what run.sh prints.
+	if [ -s "$dir/console" ] && failed_in "$dir/console" "$4"; then
+		echo "not ok 0 $4" >>"$1"
+	fi
+	return $status
 }
 
 # mutation NAME - prints what became of it; succeeds if it was caught.
