@@ -79,6 +79,9 @@ test-uml:
 coverage:
 	@scripts/deps.sh build test uml coverage
 	@tests/coverage.sh
+clients:
+	@scripts/deps.sh build test clients
+	@tests/clients/run.sh
 
 mutate:
 	@scripts/deps.sh build test uml
@@ -113,6 +116,8 @@ help:
 	@echo 'make kunit    the KUnit suites, in User Mode Linux, under its sanitizers'
 	@echo 'make test-uml the other tests there'
 	@echo 'make coverage what the tests in User Mode Linux reach of the module'
+	@echo 'make clients  perftest, rping, UCX and other programs, on stock channels and'
+	@echo '              on ours; the table is build/clients.csv'
 	@echo 'make mutate   does a test fail for each way to break the module?'
 	@echo 'make sanitize the library, on a model of what is around it, under sanitizers'
 	@echo '              and valgrind'
@@ -126,5 +131,5 @@ help:
 	@echo 'KDIR = $(KDIR)'
 
 .PHONY: all module userspace userspace-dir tests check-library install clean \
-	demo test newer kunit test-uml coverage mutate model check help sanitize \
-	bench
+	demo test newer kunit test-uml coverage mutate model check help \
+	sanitize bench clients

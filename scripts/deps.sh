@@ -18,6 +18,7 @@ Install what is missing of the groups' packages; --list only prints them all.
   build   to build the module and the userspace
   test    to boot virtual machines and run the tests in them
   uml     to build the User Mode Linux kernel and to run the tests in it
+  clients to run the real clients, besides "test"
   coverage to see what tests reach, besides "uml"
   sanitize to run the library under sanitizers and valgrind, besides "build"
   bench   to plot what is measured, besides "test"
@@ -43,6 +44,10 @@ packages_of()
 	uml)
 		echo linux-source-6.1 gcc libc6-dev make flex bison bc xz-utils \
 			kmod busybox-static iproute2 procps
+		;;
+	clients)
+		echo ibverbs-utils rdmacm-utils perftest ibacm python3-pyverbs \
+			ucx-utils libfabric-bin qperf fio dpkg-dev
 		;;
 	coverage)
 		echo lcov

@@ -1,0 +1,96 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#
+# Run the clients in LIST on stock channels and on ours, in a virtual machine
+# with this system's programs, and write build/clients.csv. See
+# Documentation/testing.rst.
+
+set -u
+here=$(cd "$(dirname "$0")" && pwd) || exit 1
+top=$(cd "$here/../.." && pwd) || exit 1
+# shellcheck source=scripts/lib.sh
+. "$top/scripts/lib.sh"
+
+usage()
+{
+	cat <<END
+usage: $ME [--only REGEX]
+
+--only runs the clients whose name matches, and leaves build/clients.csv alone.
+END
+}
+
+only=
+while [ $# -gt 0 ]; do
+	case $1 in
+	--only) only=${2?}; shift ;;
+	-h | --help) usage; exit 0 ;;
+	*) usage >&2; exit 2 ;;
+	esac
+	shift
+done
+
+# names LIST
+names()
+{
+	awk -v "only=${only:-.}" '!/^(#|$)/ && $1 ~ only { print $1 }' "$1"
+}
+
+# line LIST CLIENT - what the list says after the client's name.
+line()
+{
+	sed -n "s/^$2 //p" "$1"
+}
+
+# vm NAME LIST - boot, and run the clients of LIST; their rows and what they
+# print are in build/log/NAME.
+vm()
+{
+	local client limit
+
+	for client in $(names "$2"); do
+		limit=$(line "$2" "$client" | sed -n 's/.* timeout=\([0-9]*\) .*/\1/p')
+		# Two sides on two channels, and what it takes to set them up.
+		printf '%s timeout=%s: tests/clients/client.sh %s %s\n' \
+			"$client" $((4 * ${limit:-90} + 240)) "$2" "$client"
+	done >"build/list.$1"
+	tests/vm/run.sh --name "$1" --kernel "$kernel" --list "build/list.$1" \
+		--env "COMPCH_KO=/run/compch/build/$release/ib_compch.ko" \
+		--env "COMPCH_BUILD=/run/compch/build/user-$codename"
+}
+
+# csv LIST DIR - the results that the virtual machine left in DIR.
+csv()
+{
+	local client package _ stock ours events
+
+	echo client,version,stock,ours,events_ours
+	for client in $(names "$1"); do
+		read -r package _ < <(line "$1" "$client")
+		read -r _ stock ours events < <(cat "$2/$client.row" 2>/dev/null)
+		printf '%s,%s,%s,%s,%s\n' "$client" \
+			"$(dpkg-query -W -f '${Version}' "$package")" \
+			"${stock:-hang}" "${ours:-hang}" "${events:-0}"
+	done
+}
+
+cd "$top" || exit 1
+mkdir -p build
+prepare "the kernel" scripts/kernel.sh host || { sum; exit; }
+kernel=$(scripts/kernel.sh)
+release=$(scripts/kernel.sh --version)
+codename=$(. /etc/os-release && echo "${VERSION_CODENAME:-$ID}")
+prepare "building for $release" make --no-print-directory all \
+	"KDIR=/lib/modules/$release/build" || { sum; exit; }
+
+prepare "the tests of rdma-core" tests/clients/rdma-core.sh || { sum; exit; }
+# Where the virtual machine sees them.
+rm -rf build/clients
+mkdir -p build/clients
+cp -r "$(tests/clients/rdma-core.sh)" build/clients/tests
+
+step "clients on $release" vm clients tests/clients/LIST
+result=build/clients${only:+.only}.csv
+csv tests/clients/LIST build/log/clients >"$result"
+column -t -s , "$result"
+sum
