@@ -47,7 +47,8 @@ packages_of()
 		;;
 	clients)
 		echo ibverbs-utils rdmacm-utils perftest ibacm python3-pyverbs \
-			ucx-utils libfabric-bin qperf fio dpkg-dev
+			ucx-utils libfabric-bin libfabric-dev qperf fio \
+			dpkg-dev bsdextrautils
 		;;
 	coverage)
 		echo lcov

@@ -62,6 +62,8 @@ server_is_ready()
 	case $ready in
 	tcp:*) port_is_open "${ready#tcp:}" ;;
 	cm:*) cm_is_open "${ready#cm:}" ;;
+	joined:*) ip maddress show dev $device-net |
+		grep -qF "inet  ${ready#joined:}" ;;
 	esac
 }
 

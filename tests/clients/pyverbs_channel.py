@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-"""pyverbs_channel.py DEVICE GID poll|epoll|nonblock|threads
+"""pyverbs_channel.py DEVICE GID poll|epoll|nonblock
 
 What a Python program does with a channel: wait for its descriptor, for so long,
 and then take the event. An RC queue pair that is connected to itself sends.
@@ -11,7 +11,6 @@ import fcntl
 import os
 import select
 import sys
-import threading
 
 from pyverbs import enums as e
 from pyverbs.addr import AHAttr, GlobalRoute
@@ -143,30 +142,6 @@ def nonblock(loop):
     polled(loop, select.poll())
 
 
-def threads(loop):
-    """A thread blocks in get_cq_event() while another one sends."""
-    total = 0
-
-    def wait():
-        nonlocal total
-        while total < 2 * ROUNDS:
-            loop.take()
-            loop.cq.req_notify()
-            total += loop.drain()
-
-    loop.cq.req_notify()
-    thread = threading.Thread(target=wait, daemon=True)
-    for count in range(ROUNDS):
-        # No more than the queues hold.
-        if count == 4:
-            thread.start()
-        while count >= 4 and 2 * count - total > 8 and thread.is_alive():
-            pass
-        loop.send()
-    thread.join(LONG)
-    assert total == 2 * ROUNDS, f'{total} completions of {2 * ROUNDS}'
-
-
 def main():
     device, gid_index, way = sys.argv[1], int(sys.argv[2]), sys.argv[3]
     loop = Loop(device, gid_index)
@@ -176,8 +151,6 @@ def main():
         polled(loop, select.epoll())
     elif way == 'nonblock':
         nonblock(loop)
-    elif way == 'threads':
-        threads(loop)
     else:
         sys.exit(__doc__)
     loop.context.close()

@@ -48,6 +48,9 @@ def load(args):
     find_address(base, args)
     found = []
     for file in sorted(args.tests.glob('test_*.py')):
+        # For hardware that is not here.
+        if file.stem.startswith(('test_mlx5', 'test_efa', 'test_cuda')):
+            continue
         try:
             module = importlib.import_module(f'tests.{file.stem}')
         except Exception as reason:  # pylint: disable=broad-except

@@ -14,16 +14,19 @@ top=$(cd "$here/../.." && pwd) || exit 1
 usage()
 {
 	cat <<END
-usage: $ME [--only REGEX]
+usage: $ME [--only REGEX | --selftest]
 
---only runs the clients whose name matches, and leaves build/clients.csv alone.
+--only runs the clients whose name matches, and leaves build/clients.csv alone;
+--selftest only tests that clients which go wrong are noticed.
 END
 }
 
 only=
+selftest_only=
 while [ $# -gt 0 ]; do
 	case $1 in
 	--only) only=${2?}; shift ;;
+	--selftest) selftest_only=1 ;;
 	-h | --help) usage; exit 0 ;;
 	*) usage >&2; exit 2 ;;
 	esac
@@ -74,6 +77,40 @@ csv()
 	done
 }
 
+# selftest LIST - the clients' results must be those that their names promise.
+selftest()
+{
+	local client got want good=0 bad=0
+
+	vm clients-selftest "$1" >build/clients-selftest.out
+	for client in $(names "$1"); do
+		case $client in
+		bad-*) want=fail ;;
+		skip-*) want=skip ;;
+		*) want=pass ;;
+		esac
+		case $(grep -E "^(not )?ok [0-9]+ - $client #" \
+			build/clients-selftest.out) in
+		not*) got=fail ;;
+		*SKIP*) got=skip ;;
+		ok*) got=pass ;;
+		*) got=nothing ;;
+		esac
+		# For the right reason: nothing of the machine itself went wrong.
+		[ -f "build/log/clients-selftest/$client.row" ] || got=nothing
+		if [ "$got" = "$want" ]; then
+			good=$((good + 1))
+			echo "ok $((good + bad)) - $client: $got"
+		else
+			bad=$((bad + 1))
+			echo "not ok $((good + bad)) - $client: $got, not $want"
+		fi
+	done
+	[ "$bad" = 0 ] || sed 's/^/# /' build/clients-selftest.out
+	echo "$good passed, $bad failed, 0 skipped"
+	[ "$bad" = 0 ]
+}
+
 cd "$top" || exit 1
 mkdir -p build
 prepare "the kernel" scripts/kernel.sh host || { sum; exit; }
@@ -83,11 +120,19 @@ codename=$(. /etc/os-release && echo "${VERSION_CODENAME:-$ID}")
 prepare "building for $release" make --no-print-directory all \
 	"KDIR=/lib/modules/$release/build" || { sum; exit; }
 
+if [ -z "$only" ]; then
+	step "the suite itself" selftest tests/clients/SELFTEST
+	[ -z "$selftest_only" ] || { sum; exit; }
+fi
+
 prepare "the tests of rdma-core" tests/clients/rdma-core.sh || { sum; exit; }
 # Where the virtual machine sees them.
 rm -rf build/clients
 mkdir -p build/clients
 cp -r "$(tests/clients/rdma-core.sh)" build/clients/tests
+prepare "building the client of libfabric" cc -O2 -Wall -Wextra -Werror \
+	-o build/clients/fabric tests/clients/fabric.c -lfabric ||
+	{ sum; exit; }
 
 step "clients on $release" vm clients tests/clients/LIST
 result=build/clients${only:+.only}.csv
