@@ -1,30 +1,27 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #
-# client.sh LIST NAME
+# client.sh stock|ours LIST NAME
+# client.sh stock|ours|end
 #
-# In a virtual machine, as root: the client NAME of LIST on stock channels, where
-# our module is not even loaded, and then on ours. Writes "NAME STOCK OURS
-# EVENTS" to /run/log/NAME.row, with what is known at the time: if this script
-# does not get to its end, OURS, or both, are "hang".
+# In a virtual machine, as root. Without a client: make the device for stock
+# channels, with our module not loaded, or then for ours, and leave it there;
+# "end" removes all. With one: run the client NAME of LIST on these channels.
+#
+# The results are in /run/log/NAME.stock ("RESULT EVENTS REASON") and NAME.row
+# ("STOCK OURS EVENTS"). When this script does not get to its end, they are hangs.
 
 set -u
 . "${COMPCH_SRC:-.}/tests/cases/lib.sh"
 
-list=${1:?}
-client=${2:?}
-# The longest that a side may take, in seconds.
-limit=90
+mode=${1:?}
+# The longest that a side may take, in seconds, unless the list has another.
+limit=180
 device=rxe0
 address=10.9.0.1
 trace=/sys/kernel/tracing
 work=/tmp/client
 mkdir -p $work
-
-row()
-{
-	echo "$client $*" >"/run/log/$client.row"
-}
 
 # --- who delivers the events ----------------------------------------------
 
@@ -33,13 +30,10 @@ watch()
 {
 	modprobe ib_uverbs || fail "cannot load ib_uverbs"
 	# shellcheck disable=SC2016 # the kernel's variable
-	[ -d $trace/events/compch_client ] ||
-		echo 'r:compch_client/read ib_uverbs_comp_event_read ret=$retval:s64' \
-			>>$trace/kprobe_events || fail "cannot watch stock channels"
-	# Not there twice.
-	echo '!hist:keys=ret' >$trace/events/compch_client/read/trigger 2>/dev/null
+	echo 'r:compch_client/read ib_uverbs_comp_event_read ret=$retval:s64' \
+		>>$trace/kprobe_events || fail "cannot watch stock channels"
 	echo 'hist:keys=ret' >$trace/events/compch_client/read/trigger ||
-		fail "cannot watch stock channels"
+		fail "cannot count the events of stock channels"
 }
 
 # How many events have been read from stock channels, one of 8 bytes each?
@@ -49,6 +43,35 @@ stock_events()
 		$trace/events/compch_client/read/hist
 }
 
+# --- the device -----------------------------------------------------------
+
+if [ $# -eq 1 ]; then
+	# What the last one has left, for the cleanup to find.
+	[ ! -e /sys/class/infiniband/$device ] || case_links=$device
+	[ ! -e /sys/class/net/$device-net ] || case_netdevs=$device-net
+	[ ! -e /sys/module/ib_compch ] || case_module=1
+	case $mode in
+	stock)
+		watch
+		rxe_add $device
+		;;
+	ours)
+		rxe_delete $device
+		compch_load
+		rxe_add $device
+		compch_extends $device || fail "$device is not extended"
+		;;
+	end)
+		exit 0
+		;;
+	esac
+	# For the next one to use.
+	case_links='' case_netdevs='' case_module=''
+	exit 0
+fi
+list=${2:?}
+client=${3:?}
+
 # --- client and server ----------------------------------------------------
 
 cm_is_open()
@@ -57,13 +80,17 @@ cm_is_open()
 		grep -q "state LISTEN .* src-addr [^ ]*:$1 "
 }
 
+has_joined()
+{
+	ip maddress show dev $device-net | grep -qF "inet  $1"
+}
+
 server_is_ready()
 {
 	case $ready in
 	tcp:*) port_is_open "${ready#tcp:}" ;;
 	cm:*) cm_is_open "${ready#cm:}" ;;
-	joined:*) ip maddress show dev $device-net |
-		grep -qF "inet  ${ready#joined:}" ;;
+	joined:*) has_joined "${ready#joined:}" ;;
 	esac
 }
 
@@ -84,23 +111,21 @@ end_side()
 		kill -KILL "-$(cat "$work/$1.session")" 2>/dev/null
 }
 
-# run_on RUN MODE - set $result to pass, fail, hang or skip.
+# run_on RUN - set $result to pass, fail, hang or skip.
 run_on()
 {
-	server_now=$(echo "$server_command" | sed "s/\<MODE\>/$2/g")
-	client_now=$(echo "$client_command" | sed "s/\<MODE\>/$2/g")
 	server=
 	server_status=0
 	rm -f $work/*
 	if [ "$ready" != - ]; then
-		side "$1" server "$server_now" &
+		side "$1" server "$server_command" &
 		server=$!
 		# If there is no server after all, the client fails by itself.
 		until server_is_ready || ! kill -0 "$server" 2>/dev/null; do
 			sleep 0.1
 		done
 	fi
-	side "$1" client "$client_now"
+	side "$1" client "$client_command"
 	client_status=$?
 	end_side client
 	if [ -n "$server" ]; then
@@ -117,12 +142,29 @@ run_on()
 	esac
 }
 
+# --- the result -----------------------------------------------------------
+
+last_words()
+{
+	[ ! -f $work/client ] || tr -d '\000' <$work/client | grep . | tail -n 1
+}
+
+# Write it down.
+keep()
+{
+	if [ "$mode" = stock ]; then
+		echo "$result $events $(last_words)" >"/run/log/$client.stock"
+	else
+		echo "$stock $result $events" >"/run/log/$client.row"
+	fi
+}
+
 # For a person.
 show()
 {
 	for who in server client; do
 		[ -f $work/$who ] || continue
-		eval "echo \"--- $1, $who: exit status \$${who}_status\""
+		eval "echo \"--- $who: exit status \$${who}_status\""
 		tail -n 30 $work/$who
 	done
 }
@@ -133,7 +175,6 @@ read -r _ package channels ready command <<END
 $(grep "^$client " "$list")
 END
 [ -n "${command:-}" ] || fail "$list has no '$client'"
-
 case $command in
 timeout=*)
 	limit=${command%% *}
@@ -141,12 +182,17 @@ timeout=*)
 	command=${command#* }
 	;;
 esac
-row hang hang 0
-watch
-rxe_add $device
+stock=hang reason="no result"
+[ "$mode" = stock ] || read -r stock _ reason <"/run/log/$client.stock" ||
+	fail "there is no result on stock channels"
+# It may be all that remains.
+result=hang events=0
+rm -f $work/*
+keep
+
 gid=$(rdma_gid $device) || fail "$device has no GID"
-command=$(echo "$command" |
-	sed "s/\<DEV\>/$device/g; s/\<GID\>/$gid/g; s/\<ADDR\>/$address/g")
+command=$(echo "$command" | sed "s/\<DEV\>/$device/g; s/\<GID\>/$gid/g
+	s/\<ADDR\>/$address/g; s/\<MODE\>/$mode/g")
 server_command=${command%% // *}
 client_command=${command##* // }
 if [ "$client_command" = "$server_command" ]; then
@@ -159,44 +205,35 @@ if [ "$client_command" = "$server_command" ]; then
 	esac
 fi
 
-before=$(stock_events)
-run_on env stock
-stock=$result
-stock_read=$(($(stock_events) - before))
-echo "$client of $package on stock channels: $stock, $stock_read events"
-show stock
-reason=$(grep . $work/client | tail -n 1)
-row "$stock" hang 0
-rxe_delete $device
+stock_before=$(stock_events)
+if [ "$mode" = stock ]; then
+	run_on env
+	events=$(($(stock_events) - stock_before))
+else
+	before=$(compch_counter reported)
+	run_on compch_run
+	events=$(($(compch_counter reported) - before))
+	fallen=$(($(stock_events) - stock_before))
+fi
+keep
+echo "$client of $package on $mode channels: $result, $events events"
+show
 
-compch_load
-rxe_add $device
-compch_extends $device || fail "$device is not extended"
-before=$(stock_events)
-run_on compch_run ours
-ours=$result
-events=$(compch_counter reported)
-fallen=$(($(stock_events) - before))
-echo "$client of $package on ours: $ours, $events events"
-show ours
-row "$stock" "$ours" "$events"
-
-case $stock in
-pass) ;;
-*) skip "on stock channels: $stock: $reason" ;;
-esac
-[ "$ours" = pass ] || fail "on stock channels: pass; on ours: $ours"
-[ "$fallen" = 0 ] || fail "it read $fallen events of stock channels on ours"
+if [ "$mode" = stock ]; then
+	[ "$result" = pass ] || skip "$result: $(last_words)"
+else
+	[ "$stock" = pass ] || skip "on stock channels: $stock: $reason"
+	[ "$result" = pass ] || fail "on stock channels: pass; on ours: $result"
+	[ "$fallen" = 0 ] ||
+		fail "it has read $fallen events of stock channels as well"
+fi
 case $channels in
 events)
-	[ "$stock_read" -gt 0 ] || fail "it has read no event on stock channels"
-	[ "$events" -gt 0 ] || fail "none of its events came through the module"
+	[ "$events" -gt 0 ] || fail "it has read no event of $mode channels"
 	;;
 none)
-	[ "$stock_read" = 0 ] ||
-		fail "it is said to use no channel, and read $stock_read events"
 	[ "$events" = 0 ] ||
-		fail "it is said to use no channel; the module has $events events"
+		fail "it should use no channel, and has read $events events"
 	;;
 *) fail "$list: '$channels' is neither events nor none" ;;
 esac

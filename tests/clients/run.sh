@@ -45,18 +45,30 @@ line()
 	sed -n "s/^$2 //p" "$1"
 }
 
-# vm NAME LIST - boot, and run the clients of LIST; their rows and what they
+# cases LIST - for tests/vm/run.sh. A client may have to wait for its server for
+# as long as each of them may run.
+cases()
+{
+	local mode client limit
+
+	for mode in stock ours; do
+		echo "device for $mode: tests/clients/client.sh $mode"
+		for client in $(names "$1"); do
+			limit=$(line "$1" "$client" |
+				sed -n 's/.* timeout=\([0-9]*\) .*/\1/p')
+			printf '%s timeout=%s: tests/clients/client.sh %s\n' \
+				"$client on $mode" $((2 * ${limit:-180} + 120)) \
+				"$mode $1 $client"
+		done
+	done
+	echo "removal: tests/clients/client.sh end"
+}
+
+# vm NAME LIST - boot, and run the clients of LIST; their results and what they
 # print are in build/log/NAME.
 vm()
 {
-	local client limit
-
-	for client in $(names "$2"); do
-		limit=$(line "$2" "$client" | sed -n 's/.* timeout=\([0-9]*\) .*/\1/p')
-		# Two sides on two channels, and what it takes to set them up.
-		printf '%s timeout=%s: tests/clients/client.sh %s %s\n' \
-			"$client" $((4 * ${limit:-90} + 240)) "$2" "$client"
-	done >"build/list.$1"
+	cases "$2" >"build/list.$1"
 	tests/vm/run.sh --name "$1" --kernel "$kernel" --list "build/list.$1" \
 		--env "COMPCH_KO=/run/compch/build/$release/ib_compch.ko" \
 		--env "COMPCH_BUILD=/run/compch/build/user-$codename"
@@ -70,7 +82,9 @@ csv()
 	echo client,version,stock,ours,events_ours
 	for client in $(names "$1"); do
 		read -r package _ < <(line "$1" "$client")
-		read -r _ stock ours events < <(cat "$2/$client.row" 2>/dev/null)
+		stock='' ours='' events=''
+		read -r stock _ < <(cat "$2/$client.stock" 2>/dev/null)
+		read -r _ ours events < <(cat "$2/$client.row" 2>/dev/null)
 		printf '%s,%s,%s,%s,%s\n' "$client" \
 			"$(dpkg-query -W -f '${Version}' "$package")" \
 			"${stock:-hang}" "${ours:-hang}" "${events:-0}"
@@ -89,9 +103,9 @@ selftest()
 		skip-*) want=skip ;;
 		*) want=pass ;;
 		esac
-		case $(grep -E "^(not )?ok [0-9]+ - $client #" \
+		case $(grep -E "^(not )?ok [0-9]+ - $client on (stock|ours) #" \
 			build/clients-selftest.out) in
-		not*) got=fail ;;
+		*'not ok'*) got=fail ;;
 		*SKIP*) got=skip ;;
 		ok*) got=pass ;;
 		*) got=nothing ;;
