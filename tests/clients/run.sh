@@ -134,11 +134,6 @@ codename=$(. /etc/os-release && echo "${VERSION_CODENAME:-$ID}")
 prepare "building for $release" make --no-print-directory all \
 	"KDIR=/lib/modules/$release/build" || { sum; exit; }
 
-if [ -z "$only" ]; then
-	step "the suite itself" selftest tests/clients/SELFTEST
-	[ -z "$selftest_only" ] || { sum; exit; }
-fi
-
 prepare "the tests of rdma-core" tests/clients/rdma-core.sh || { sum; exit; }
 # Where the virtual machine sees them.
 rm -rf build/clients
@@ -147,6 +142,11 @@ cp -r "$(tests/clients/rdma-core.sh)" build/clients/tests
 prepare "building the client of libfabric" cc -O2 -Wall -Wextra -Werror \
 	-o build/clients/fabric tests/clients/fabric.c -lfabric ||
 	{ sum; exit; }
+
+if [ -z "$only" ]; then
+	step "the suite itself" selftest tests/clients/SELFTEST
+	[ -z "$selftest_only" ] || { sum; exit; }
+fi
 
 step "clients on $release" vm clients tests/clients/LIST
 result=build/clients${only:+.only}.csv
