@@ -235,5 +235,6 @@ none)
 	[ "$events" = 0 ] ||
 		fail "it should use no channel, and has read $events events"
 	;;
-*) fail "$list: '$channels' is neither events nor none" ;;
+maybe) ;;
+*) fail "$list: '$channels' is not one of events, none, maybe" ;;
 esac
