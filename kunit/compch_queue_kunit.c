@@ -10,10 +10,10 @@
 #include <linux/anon_inodes.h>
 #include <linux/cpumask.h>
 #include <linux/file.h>
+#include <linux/irq_work.h>
 #include <linux/module.h>
 #include <linux/smp.h>
 #include <linux/string.h>
-#include <linux/timer.h>
 
 #define NR_SOURCES	4
 #define NR_READERS	5
@@ -1302,28 +1302,30 @@ static void queue_detach_before_read(struct kunit *test)
 
 /**
  * struct in_flight - an event that is counted, but whose source is not queued
- * @timer: queues it, once somebody is there to wait for that
+ * @work: queues it, once somebody is there to wait for that; in a hard
+ *	interrupt, for a softirq may be put off as long as he spins
  * @source: the source
  * @queue: where it goes
  * @moved_to: whoever waits moves the source there; or NULL, and he detaches it
  * @pushed: it has been queued
  */
 struct in_flight {
-	struct timer_list timer;
+	struct irq_work work;
 	struct compch_source *source;
 	struct compch_queue *queue;
 	struct compch_queue *moved_to;
 	bool pushed;
 };
 
-static void in_flight_land(struct timer_list *timer)
+/* At each tick */
+static void in_flight_land(struct irq_work *work)
 {
-	struct in_flight *f = container_of(timer, struct in_flight, timer);
+	struct in_flight *f = container_of(work, struct in_flight, work);
 	struct compch_source *source = f->source;
 
 	if (f->moved_to ? rcu_access_pointer(source->queue) != f->moved_to :
 			  atomic64_read(&source->pending) >= 0) {
-		mod_timer(timer, jiffies + 1);
+		irq_work_queue(work);
 		return;
 	}
 	WRITE_ONCE(f->pushed, true);
@@ -1347,8 +1349,8 @@ static struct in_flight *in_flight_start(struct kunit *test,
 	fire(test, f->source, 1);
 	KUNIT_EXPECT_EQ(test, compch_test_next(&t->queue), (s64)-EAGAIN);
 	expect_source(test, f->source, 2, 0, 0);
-	timer_setup(&f->timer, in_flight_land, 0);
-	mod_timer(&f->timer, jiffies + 1);
+	f->work = IRQ_WORK_INIT_LAZY(in_flight_land);
+	irq_work_queue(&f->work);
 	return f;
 }
 
@@ -1358,8 +1360,9 @@ static void in_flight_end(struct kunit *test, struct in_flight *f)
 
 	/* He who ought to have waited has returned. */
 	KUNIT_EXPECT_TRUE(test, READ_ONCE(f->pushed));
-	/* The timer must not outlive the test. */
+	/* The work must not outlive the test. */
 	KUNIT_EXPECT_TRUE(test, compch_test_until(READ_ONCE(f->pushed)));
+	irq_work_sync(&f->work);
 	KUNIT_EXPECT_TRUE(test, llist_empty(&t->queue.incoming));
 	KUNIT_EXPECT_TRUE(test, llist_empty(&t->other.incoming));
 }
