@@ -49,15 +49,18 @@ line()
 # as long as each of them may run.
 cases()
 {
-	local mode client limit
+	local mode client limit tries
 
 	for mode in stock ours; do
 		echo "device for $mode: tests/clients/client.sh $mode"
 		for client in $(names "$1"); do
 			limit=$(line "$1" "$client" |
 				sed -n 's/.* timeout=\([0-9]*\) .*/\1/p')
+			tries=$(line "$1" "$client" |
+				sed -n 's/.* tries=\([0-9]*\) .*/\1/p')
+			limit=$((${tries:-1} * (2 * ${limit:-180} + 60) + 60))
 			printf '%s timeout=%s: tests/clients/client.sh %s\n' \
-				"$client on $mode" $((2 * ${limit:-180} + 120)) \
+				"$client on $mode" $limit \
 				"$mode $1 $client"
 		done
 	done
