@@ -271,6 +271,23 @@ static void polls(uint64_t id)
 	} while (completed());
 }
 
+/*
+ * The same where the edges may be more than the ring has room for: the kernel
+ * ends the request then, and it is for the program to make another.
+ */
+static void polls_or_ends(uint64_t id)
+{
+	struct done done;
+
+	do {
+		done = completion();
+		eq(done.id, id);
+		eq(done.res, MASK);
+		if (!(done.flags & IORING_CQE_F_MORE))
+			submit_poll_multi(chan, id);
+	} while (completed());
+}
+
 static void multishot_poll(void)
 {
 	struct done poll = { .id = 1 }, other = { .id = 2 };
@@ -338,13 +355,13 @@ static void multishot_poll(void)
 	submit_poll_multi(chan, 1);
 	traffic_start();
 	while (total() < CQS * EVENTS) {
-		polls(1);
+		polls_or_ends(1);
 		take();
 	}
 	traffic_stop();
 	/* Maybe for an event that had been read before. */
 	if (completed())
-		polls(1);
+		polls_or_ends(1);
 	nothing_is_left();
 }
 
@@ -1013,6 +1030,7 @@ static void rings(void)
  */
 static void retries(void)
 {
+	bool read = false;
 	int vain, ret;
 
 	io_uring_queue_exit(&ring);
@@ -1023,15 +1041,22 @@ static void retries(void)
 		skip("this kernel has no IORING_SETUP_DEFER_TASKRUN");
 	must(ret);
 	submit_read(chan, buf, sizeof(buf), 1);
-	for (vain = 0; vain < 300 && !workers(); vain++) {
+	for (vain = 0; vain < 300 && !read && !workers(); vain++) {
 		eq(fire(&cqs[0], 1), 0);
-		eq(take(), 1);
+		/* The thread may be there by now, and be faster than we are. */
+		ret = rd_nowait(chan, buf, sizeof(buf));
+		if (ret == -EAGAIN) {
+			read = true;
+			break;
+		}
+		count(buf, ret);
 		eq(completed(), 0);
 	}
 	printf("info: %d wake-ups in vain: %d workers\n", vain, workers());
 	/* Once is nothing: two reads on one channel would be a thread. */
 	ok(vain > 1);
-	eq(fire(&cqs[1], 1), 0);
+	if (!read)
+		eq(fire(&cqs[1], 1), 0);
 	completes(1, DESC_SIZE);
 	count(buf, DESC_SIZE);
 }
