@@ -5,7 +5,10 @@
  * every event that was fired must be accounted for, exactly.
  */
 
+#ifndef COMPCH_SUITE
 #define COMPCH_SUITE compch_concurrency_kunit
+#define CONCURRENCY_SUITE_NAME "compch_concurrency"
+#endif
 #include "compch_queue_test.h"
 
 #include <linux/atomic.h>
@@ -325,7 +328,8 @@ static int race_init(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, race);
 	init_completion(&race->produced);
 	for (i = 0; i < NR_QUEUES; i++)
-		compch_queue_init(&race->queue[i], c->flags[i]);
+		compch_queue_init(&race->queue[i], c->flags[i],
+				  compch_test_ring(test, i, NR_SOURCES));
 	for (i = 0; i < NR_SOURCES; i++) {
 		struct race_source *rs = &race->source[i];
 
@@ -530,7 +534,7 @@ static struct kunit_case concurrency_cases[] = {
 };
 
 static struct kunit_suite concurrency_suite = {
-	.name = "compch_concurrency",
+	.name = CONCURRENCY_SUITE_NAME,
 	.init = race_init,
 	.exit = race_exit,
 	.test_cases = concurrency_cases,

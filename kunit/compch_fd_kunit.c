@@ -138,7 +138,7 @@ static struct fd_state *fd_state_make(struct kunit *test,
 
 	s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, s);
-	compch_queue_init(&s->queue, 0);
+	compch_queue_init(&s->queue, 0, NULL);
 	compch_source_init(&s->source, COOKIE);
 	KUNIT_ASSERT_EQ(test, 0, compch_source_attach(&s->source, &s->queue));
 	for (i = 0; i < c->events; i++)

@@ -18,9 +18,12 @@
 #define compch_queue_close	COMPCH_OWN(queue_close)
 #define compch_queue_init	COMPCH_OWN(queue_init)
 #define compch_queue_poll	COMPCH_OWN(queue_poll)
+#define compch_queue_post	COMPCH_OWN(queue_post)
 #define compch_queue_query	COMPCH_OWN(queue_query)
 #define compch_queue_read	COMPCH_OWN(queue_read)
+#define compch_queue_repair	COMPCH_OWN(queue_repair)
 #define compch_queue_take_merged	COMPCH_OWN(queue_take_merged)
+#define compch_queue_take_taken	COMPCH_OWN(queue_take_taken)
 #define compch_queue_wake	COMPCH_OWN(queue_wake)
 #define compch_queue_watch	COMPCH_OWN(queue_watch)
 #define compch_source_attach	COMPCH_OWN(source_attach)
@@ -40,6 +43,42 @@
 #include <linux/sched/mm.h>
 #include <linux/sched/task.h>
 #include <linux/slab.h>
+
+/*
+ * Which queues of a suite have a ring, by their number: a suite can be built
+ * again with others, for all must be the same.
+ */
+#ifndef COMPCH_TEST_RINGS
+#define COMPCH_TEST_RINGS	0
+#endif
+
+/* A ring for the queue with this number, or NULL if it is to have none */
+static inline struct compch_ring *compch_test_ring(struct kunit *test,
+						   unsigned int number, u32 cqs)
+{
+	struct compch_ring *ring;
+	void *shared;
+
+	if (!(COMPCH_TEST_RINGS & BIT(number)))
+		return NULL;
+	ring = kunit_kzalloc(test, sizeof(*ring), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, ring);
+	ring->own = kunit_kcalloc(test, cqs, sizeof(*ring->own), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, ring->own);
+	ring->unused = kunit_kcalloc(test, cqs, sizeof(*ring->unused),
+				     GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, ring->unused);
+	ring->unpushed = kunit_kcalloc(test, BITS_TO_LONGS(cqs), sizeof(long),
+				       GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, ring->unpushed);
+	ring->queued = kunit_kcalloc(test, BITS_TO_LONGS(cqs), sizeof(long),
+				     GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, ring->queued);
+	shared = kunit_kzalloc(test, compch_ring_size(cqs), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, shared);
+	compch_ring_init(ring, shared, cqs);
+	return ring;
+}
 
 /* Nothing here takes a second, unless the machine is busy. */
 #define COMPCH_TEST_DEADLINE	(10 * HZ)

@@ -143,7 +143,7 @@ static int retry_init(struct kunit *test)
 	t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, t);
 	for (i = 0; i < ARRAY_SIZE(t->queue); i++)
-		compch_queue_init(&t->queue[i], 0);
+		compch_queue_init(&t->queue[i], 0, NULL);
 	compch_source_init(&t->source, COOKIE);
 	compch_source_init(&t->other, COOKIE + 1);
 	KUNIT_ASSERT_EQ(test, 0, compch_source_attach(&t->source,

@@ -34,13 +34,16 @@ struct layout_case {
 	  sizeof_field(type, member), want_offset, want_size }
 
 static const struct layout_case layout_cases[] = {
-	WHOLE(struct compch_channel_info, 32),
+	WHOLE(struct compch_channel_info, 48),
 	MEMBER(struct compch_channel_info, flags, 0, 4),
 	MEMBER(struct compch_channel_info, state, 4, 4),
 	MEMBER(struct compch_channel_info, associations, 8, 4),
 	MEMBER(struct compch_channel_info, cancels, 12, 4),
 	MEMBER(struct compch_channel_info, pending, 16, 8),
 	MEMBER(struct compch_channel_info, reported, 24, 8),
+	MEMBER(struct compch_channel_info, ring_cqs, 32, 4),
+	MEMBER(struct compch_channel_info, reserved, 36, 4),
+	MEMBER(struct compch_channel_info, ring_size, 40, 8),
 
 	WHOLE(struct compch_assoc_info, 32),
 	MEMBER(struct compch_assoc_info, cookie, 0, 8),
@@ -51,6 +54,23 @@ static const struct layout_case layout_cases[] = {
 	WHOLE(struct compch_assoc_destroy_resp, 16),
 	MEMBER(struct compch_assoc_destroy_resp, events_reported, 0, 8),
 	MEMBER(struct compch_assoc_destroy_resp, events_discarded, 8, 8),
+
+	WHOLE(struct compch_ring_head, 192),
+	MEMBER(struct compch_ring_head, cqs, 0, 4),
+	MEMBER(struct compch_ring_head, cells, 4, 4),
+	MEMBER(struct compch_ring_head, slots_offset, 8, 4),
+	MEMBER(struct compch_ring_head, cells_offset, 12, 4),
+	MEMBER(struct compch_ring_head, attention, 16, 4),
+	MEMBER(struct compch_ring_head, hungry, 20, 4),
+	MEMBER(struct compch_ring_head, reserved0, 24, 40),
+	MEMBER(struct compch_ring_head, head, 64, 8),
+	MEMBER(struct compch_ring_head, reserved1, 72, 56),
+	MEMBER(struct compch_ring_head, tail, 128, 8),
+	MEMBER(struct compch_ring_head, reserved2, 136, 56),
+
+	WHOLE(struct compch_ring_slot, 16),
+	MEMBER(struct compch_ring_slot, events, 0, 8),
+	MEMBER(struct compch_ring_slot, cookie, 8, 8),
 
 	/* What read() fills the buffer with is uverbs' own. */
 	WHOLE(struct ib_uverbs_comp_event_desc, 8),
@@ -111,12 +131,15 @@ static const struct number_case number_cases[] = {
 	NUMBER(COMPCH_METHOD_CHANNEL_DESTROY, 0x1001),
 	NUMBER(COMPCH_METHOD_CHANNEL_CANCEL, 0x1002),
 	NUMBER(COMPCH_METHOD_CHANNEL_QUERY, 0x1003),
+	NUMBER(COMPCH_METHOD_CHANNEL_WAKE, 0x1004),
 	NUMBER(COMPCH_ATTR_CHANNEL_CREATE_FD, 0x1000),
 	NUMBER(COMPCH_ATTR_CHANNEL_CREATE_FLAGS, 0x1001),
+	NUMBER(COMPCH_ATTR_CHANNEL_CREATE_RING, 0x1002),
 	NUMBER(COMPCH_ATTR_CHANNEL_DESTROY_FD, 0x1000),
 	NUMBER(COMPCH_ATTR_CHANNEL_CANCEL_FD, 0x1000),
 	NUMBER(COMPCH_ATTR_CHANNEL_QUERY_FD, 0x1000),
 	NUMBER(COMPCH_ATTR_CHANNEL_QUERY_RESP, 0x1001),
+	NUMBER(COMPCH_ATTR_CHANNEL_WAKE_FD, 0x1000),
 
 	NUMBER(COMPCH_METHOD_ASSOC_CREATE, 0x1000),
 	NUMBER(COMPCH_METHOD_ASSOC_MOVE, 0x1001),
@@ -138,6 +161,9 @@ static const struct number_case number_cases[] = {
 	NUMBER(COMPCH_ASSOC_DESTROY_IF_UNUSED, 1),
 	NUMBER(COMPCH_CHANNEL_OPEN, 0),
 	NUMBER(COMPCH_CHANNEL_CLOSED, 1),
+
+	NUMBER(COMPCH_RING_MAX_CQS, 65536),
+	NUMBER(COMPCH_RING_STALE, 0x8000000000000000),
 };
 
 static void number_case_desc(const struct number_case *c, char *desc)

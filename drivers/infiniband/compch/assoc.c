@@ -182,6 +182,9 @@ static struct compch_channel *compch_assoc_unpublish(struct compch_assoc *assoc)
 	if (queue->flags & COMPCH_QUEUE_COALESCE)
 		compch_stat_add(COMPCH_STAT_MERGED,
 				compch_queue_take_merged(queue));
+	if (queue->ring)
+		compch_stat_add(COMPCH_STAT_REPORTED,
+				compch_queue_take_taken(queue));
 	assoc->balance.events_reported = reported;
 	assoc->balance.events_discarded = discarded;
 	return compch_channel_of(queue);
@@ -286,6 +289,9 @@ static int UVERBS_HANDLER(COMPCH_METHOD_ASSOC_MOVE)(
 		return PTR_ERR(from);
 	}
 	compch_stat_add(COMPCH_STAT_MERGED, merged);
+	if (from->ring)
+		compch_stat_add(COMPCH_STAT_REPORTED,
+				compch_queue_take_taken(from));
 	/* The association has the new reference, this is its old one. */
 	compch_channel_put(compch_channel_of(from));
 	return 0;

@@ -23,6 +23,7 @@
 
 #include "../../../include/uapi/rdma/compch-abi.h"
 #include "compch.h"
+#include "ring.h"
 
 #define UVERBS_MODULE_NAME compch
 #include <rdma/uverbs_named_ioctl.h>
@@ -48,14 +49,23 @@ static struct compch_channel *compch_channel_of_file(struct file *file)
 			    struct compch_channel_uobject, uobj)->channel;
 }
 
-static struct compch_channel *compch_channel_alloc(u32 flags)
+/* With a ring for @cqs CQs, if not 0 */
+static struct compch_channel *compch_channel_alloc(u32 flags, u32 cqs)
 {
+	struct compch_ring *ring = NULL;
 	struct compch_channel *channel;
 
 	channel = kzalloc(sizeof(*channel), GFP_KERNEL_ACCOUNT);
 	if (!channel)
-		return NULL;
-	compch_queue_init(&channel->queue, flags);
+		return ERR_PTR(-ENOMEM);
+	if (cqs) {
+		ring = compch_ring_create(&channel->queue, cqs);
+		if (IS_ERR(ring)) {
+			kfree(channel);
+			return ERR_CAST(ring);
+		}
+	}
+	compch_queue_init(&channel->queue, flags, ring);
 	/* One for the file, one for the uobject. */
 	refcount_set(&channel->ref, 2);
 	compch_live_inc(COMPCH_LIVE_CHANNELS);
@@ -74,6 +84,7 @@ void compch_channel_put(struct compch_channel *channel)
 	if (!refcount_dec_and_test(&channel->ref))
 		return;
 	compch_live_dec(COMPCH_LIVE_CHANNELS);
+	compch_ring_destroy(channel->queue.ring);
 	kfree_rcu(channel, rcu);
 }
 
@@ -159,6 +170,15 @@ static int compch_channel_fasync(int fd, struct file *file, int on)
 	return ret;
 }
 
+static int compch_channel_mmap(struct file *file, struct vm_area_struct *vma)
+{
+	struct compch_channel *channel = compch_channel_of_file(file);
+
+	if (!channel->queue.ring)
+		return -ENODEV;
+	return compch_ring_mmap(channel->queue.ring, vma);
+}
+
 static void compch_channel_show_fdinfo(struct seq_file *m, struct file *file)
 {
 	struct compch_channel *channel = compch_channel_of_file(file);
@@ -190,6 +210,7 @@ static int compch_channel_release(struct inode *inode, struct file *file)
 		.read_iter = compch_channel_read_iter,		\
 		.poll = compch_channel_poll,			\
 		.fasync = compch_channel_fasync,		\
+		.mmap = compch_channel_mmap,			\
 		.show_fdinfo = compch_channel_show_fdinfo,	\
 		.release = _release,				\
 	}
@@ -227,8 +248,9 @@ static int UVERBS_HANDLER(COMPCH_METHOD_CHANNEL_CREATE)(
 		uverbs_attr_get_uobject(attrs, COMPCH_ATTR_CHANNEL_CREATE_FD);
 	struct compch_channel_uobject *cuobj =
 		container_of(uobj, struct compch_channel_uobject, uobj);
+	struct compch_channel *channel;
 	struct file *file = uobj->object;
-	u32 flags;
+	u32 flags, cqs = 0;
 	int ret;
 
 	ret = uverbs_get_flags32(&flags, attrs,
@@ -237,14 +259,22 @@ static int UVERBS_HANDLER(COMPCH_METHOD_CHANNEL_CREATE)(
 	if (ret)
 		return ret;
 
-	cuobj->channel = compch_channel_alloc(flags);
-	if (!cuobj->channel)
-		return -ENOMEM;
+	ret = uverbs_copy_from(&cqs, attrs, COMPCH_ATTR_CHANNEL_CREATE_RING);
+	if (IS_UVERBS_COPY_ERR(ret))
+		return ret;
+	/* A ring for no CQ is none, and not what was asked for. */
+	if (!ret && !cqs)
+		return -EINVAL;
+
+	channel = compch_channel_alloc(flags, cqs);
+	if (IS_ERR(channel))
+		return PTR_ERR(channel);
 
 	/*
 	 * Nothing can fail any more.  The references are given back by
 	 * compch_channel_release() and compch_channel_destroy_uobj().
 	 */
+	cuobj->channel = channel;
 	file->f_mode |= FMODE_NOWAIT;
 	file->f_op = &compch_channel_fops;
 	return 0;
@@ -295,6 +325,10 @@ static int UVERBS_HANDLER(COMPCH_METHOD_CHANNEL_QUERY)(
 		return PTR_ERR(channel);
 
 	compch_queue_query(&channel->queue, &state);
+	if (channel->queue.ring) {
+		info.ring_cqs = channel->queue.ring->cqs;
+		info.ring_size = compch_ring_mapped_size(channel->queue.ring);
+	}
 	compch_channel_put(channel);
 
 	info.flags = state.flags;
@@ -309,6 +343,21 @@ static int UVERBS_HANDLER(COMPCH_METHOD_CHANNEL_QUERY)(
 					     &info, sizeof(info));
 }
 
+static int UVERBS_HANDLER(COMPCH_METHOD_CHANNEL_WAKE)(
+	struct uverbs_attr_bundle *attrs)
+{
+	struct compch_channel *channel;
+
+	channel = compch_channel_get_by_attr(attrs,
+					     COMPCH_ATTR_CHANNEL_WAKE_FD);
+	if (IS_ERR(channel))
+		return PTR_ERR(channel);
+
+	compch_queue_wake(&channel->queue);
+	compch_channel_put(channel);
+	return 0;
+}
+
 DECLARE_UVERBS_NAMED_METHOD(
 	COMPCH_METHOD_CHANNEL_CREATE,
 	UVERBS_ATTR_FD(COMPCH_ATTR_CHANNEL_CREATE_FD,
@@ -316,7 +365,10 @@ DECLARE_UVERBS_NAMED_METHOD(
 		       UVERBS_ACCESS_NEW,
 		       UA_MANDATORY),
 	UVERBS_ATTR_FLAGS_IN(COMPCH_ATTR_CHANNEL_CREATE_FLAGS,
-			     enum compch_channel_flags));
+			     enum compch_channel_flags),
+	UVERBS_ATTR_PTR_IN(COMPCH_ATTR_CHANNEL_CREATE_RING,
+			   UVERBS_ATTR_TYPE(u32),
+			   UA_OPTIONAL));
 
 DECLARE_UVERBS_NAMED_METHOD(
 	COMPCH_METHOD_CHANNEL_DESTROY,
@@ -337,6 +389,11 @@ DECLARE_UVERBS_NAMED_METHOD(
 					       reported),
 			    UA_MANDATORY));
 
+DECLARE_UVERBS_NAMED_METHOD(
+	COMPCH_METHOD_CHANNEL_WAKE,
+	UVERBS_ATTR_RAW_FD(COMPCH_ATTR_CHANNEL_WAKE_FD,
+			   UA_MANDATORY));
+
 DECLARE_UVERBS_NAMED_OBJECT(
 	COMPCH_OBJECT_CHANNEL,
 	UVERBS_TYPE_ALLOC_FD(sizeof(struct compch_channel_uobject),
@@ -347,7 +404,8 @@ DECLARE_UVERBS_NAMED_OBJECT(
 	&UVERBS_METHOD(COMPCH_METHOD_CHANNEL_CREATE),
 	&UVERBS_METHOD(COMPCH_METHOD_CHANNEL_DESTROY),
 	&UVERBS_METHOD(COMPCH_METHOD_CHANNEL_CANCEL),
-	&UVERBS_METHOD(COMPCH_METHOD_CHANNEL_QUERY));
+	&UVERBS_METHOD(COMPCH_METHOD_CHANNEL_QUERY),
+	&UVERBS_METHOD(COMPCH_METHOD_CHANNEL_WAKE));
 
 const struct uapi_definition compch_channel_defs[] = {
 	UAPI_DEF_CHAIN_OBJ_TREE_NAMED(COMPCH_OBJECT_CHANNEL),

@@ -12,6 +12,9 @@
  *    until uverbs destroys it, which may come before or after that.
  *  - An association holds one reference on the channel that it is attached to,
  *    and counts in cq->usecnt, so that its CQ cannot be destroyed.
+ *  - A mapping of a channel's ring holds the channel's file.  The ring goes with
+ *    the channel's last reference: all sources have left it then, and who has
+ *    just fired into one does not touch the ring any more when it leaves.
  *  - A channel is freed, by RCU, with its last reference.  An association is
  *    freed by RCU when its uobject is destroyed: newest objects go first, so
  *    always before its CQ.
@@ -25,7 +28,9 @@
  *  2. The lock of the table of associations, for those who change it.  It makes
  *     "the CQ is not associated yet" and "the channel is open" one step for
  *     ASSOC CREATE.
- *  3. The locks of queues: see queue.h.
+ *  3. The locks of queues: see queue.h.  They are also taken under mmap_lock,
+ *     when a ring is unmapped, and no page is faulted in under them.
+ *  The lock of struct compch_ring_memory has nothing inside.
  *  The class mutex of the infiniband class covers all of device.c.
  */
 #ifndef _COMPCH_H
@@ -59,6 +64,13 @@ extern const struct uapi_definition compch_assoc_defs[];
 struct compch_channel *
 compch_channel_get_by_attr(const struct uverbs_attr_bundle *attrs, u16 id);
 void compch_channel_put(struct compch_channel *channel);
+
+struct vm_area_struct;
+
+struct compch_ring *compch_ring_create(struct compch_queue *queue, u32 cqs);
+void compch_ring_destroy(struct compch_ring *ring);
+size_t compch_ring_mapped_size(struct compch_ring *ring);
+int compch_ring_mmap(struct compch_ring *ring, struct vm_area_struct *vma);
 
 int compch_assoc_init(void);
 void compch_assoc_exit(void);

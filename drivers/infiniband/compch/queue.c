@@ -18,12 +18,10 @@
 
 #include "compat/iov_iter.h"
 #include "queue.h"
+#include "ring.h"
 
 /* Events that are copied to a reader under one hold of the lock. */
 #define COMPCH_READ_CHUNK	64
-
-/* What a source that is attached to nothing has pending, and any event added */
-#define COMPCH_DETACHED		S64_MIN
 
 /*
  * A blocked reader, on its own stack.  It is on queue->readers until something
@@ -41,8 +39,10 @@ struct compch_reader {
  * compch_queue_init() - Make an open, empty queue.
  * @queue: zeroed memory, freed after an RCU grace period
  * @flags: COMPCH_QUEUE_*
+ * @ring: empty, and there as long as the queue; or NULL
  */
-void compch_queue_init(struct compch_queue *queue, u32 flags)
+void compch_queue_init(struct compch_queue *queue, u32 flags,
+		       struct compch_ring *ring)
 {
 	init_llist_head(&queue->incoming);
 	init_waitqueue_head(&queue->pollers);
@@ -51,6 +51,7 @@ void compch_queue_init(struct compch_queue *queue, u32 flags)
 	INIT_HLIST_HEAD(&queue->ready);
 	INIT_LIST_HEAD(&queue->sources);
 	queue->flags = flags;
+	queue->ring = ring;
 }
 
 static bool compch_queue_wake_reader(struct compch_queue *queue)
@@ -97,6 +98,9 @@ void compch_queue_wake(struct compch_queue *queue)
 	if (!waitqueue_active(&queue->pollers) && list_empty(&queue->readers) &&
 	    !READ_ONCE(queue->fasync))
 		WRITE_ONCE(queue->watched, false);
+	/* Whoever has been woken looks again: see compch_queue_look(). */
+	if (queue->ring && list_empty(&queue->readers))
+		WRITE_ONCE(queue->ring->shared->hungry, false);
 	spin_unlock_irqrestore(&queue->pollers.lock, flags);
 
 	kill_fasync(&queue->fasync, SIGIO, POLL_IN);
@@ -183,12 +187,220 @@ static void compch_queue_gather(struct compch_queue *queue)
 	compch_ready_append_all(queue, compch_queue_collect(queue));
 }
 
+/* --- the ring -------------------------------------------------------------- */
+
+/**
+ * compch_queue_post() - Post an event that has been counted in @pending.
+ * @queue: a queue with a ring
+ * @source: attached to it
+ *
+ * Context: any, preemption disabled.
+ */
+void compch_queue_post(struct compch_queue *queue, struct compch_source *source)
+{
+	struct compch_ring *ring = queue->ring;
+	u32 slot = source->slot;
+	bool merged = false;
+
+	/* Full barriers, as in compch_source_fire(). */
+	if (queue->flags & COMPCH_QUEUE_COALESCE) {
+		merged = compch_ring_set(ring, slot);
+		if (merged)
+			atomic64_inc(&ring->own[slot].merged);
+	} else {
+		compch_ring_add(ring, slot, 1);
+	}
+	if (unlikely(READ_ONCE(queue->watched)) && !merged)
+		compch_queue_wake(queue);
+	/*
+	 * Pairs with compch_source_posted(): from now on the source may leave,
+	 * and the ring go away.
+	 */
+	atomic64_fetch_inc_release(&ring->own[slot].posted);
+}
+
+/* Programs must leave the ring alone, and read. */
+static void compch_queue_attend(struct compch_queue *queue)
+{
+	lockdep_assert_held(&queue->lock);
+
+	if (queue->ring)
+		WRITE_ONCE(queue->ring->shared->attention,
+			   queue->cancels || queue->closed);
+}
+
+/*
+ * Waits until all events of a source of a ring are posted that were fired
+ * before the call, and counted in @fired.
+ */
+static void compch_source_posted(struct compch_source *source,
+				 struct compch_ring *ring, u64 fired)
+{
+	/* Pairs with compch_queue_post(). */
+	while (atomic64_read_acquire(&ring->own[source->slot].posted) != fired)
+		cpu_relax();
+}
+
+/*
+ * Keeps the events to come of an attached source from being posted, until
+ * compch_source_release().  Nobody waits for that: they are counted only.
+ * Returns what has been fired into its queue so far.
+ */
+static u64 compch_source_hold(struct compch_source *source)
+{
+	return atomic64_xchg(&source->pending, COMPCH_SOURCE_HELD);
+}
+
+/*
+ * Undoes compch_source_hold(), for a source that has @fired events now in its
+ * queue, maybe another one.  Returns how many were fired meanwhile; they
+ * are for the caller to post.
+ */
+static u64 compch_source_release(struct compch_source *source, u64 fired)
+{
+	s64 pending = atomic64_read(&source->pending);
+	u64 more;
+
+	do {
+		more = pending - COMPCH_SOURCE_HELD;
+	} while (!atomic64_try_cmpxchg(&source->pending, &pending,
+				       fired + more));
+	return more;
+}
+
+/* Posts @n events that who fired them has left to us. */
+static void compch_ring_post(struct compch_queue *queue,
+			     struct compch_source *source, u64 n)
+{
+	struct compch_ring *ring = queue->ring;
+	struct compch_ring_own *own = &ring->own[source->slot];
+
+	lockdep_assert_held(&queue->lock);
+
+	if (!n)
+		return;
+	if (queue->flags & COMPCH_QUEUE_COALESCE)
+		atomic64_add(n - !compch_ring_set(ring, source->slot),
+			     &own->merged);
+	else
+		compch_ring_add(ring, source->slot, n);
+	atomic64_add(n, &own->posted);
+}
+
+/* Events that have been read or taken, of those that were fired into a ring */
+static u64 compch_ring_reported(const struct compch_ring_own *own, u64 left)
+{
+	return atomic64_read(&own->posted) - atomic64_read(&own->merged) - left;
+}
+
+/*
+ * Takes a source, which nobody posts for any more, off the ring of its queue.
+ * Returns how many events it had left; @merged is how many have merged there.
+ */
+static u64 compch_queue_leave_ring(struct compch_queue *queue,
+				   struct compch_source *source, u64 *merged)
+{
+	struct compch_ring *ring = queue->ring;
+	struct compch_ring_own *own = &ring->own[source->slot];
+	u64 left, reported;
+
+	lockdep_assert_held(&queue->lock);
+
+	left = compch_ring_leave(ring, source->slot);
+	reported = compch_ring_reported(own, left);
+	*merged = atomic64_read(&own->merged);
+	source->reported += reported;
+	queue->reported += reported;
+	queue->taken += reported - min(own->read, reported);
+	return left;
+}
+
+/* Which slots are in a cell, or about to be? */
+static void compch_ring_find_queued(struct compch_ring *ring)
+{
+	u64 head = atomic64_read(compch_ring_head(ring));
+	u64 cell;
+	u32 i;
+
+	bitmap_copy(ring->queued, ring->unpushed, ring->cqs);
+	for (i = 0; i <= ring->mask; i++, head++) {
+		cell = atomic64_read(&ring->cells[head & ring->mask]);
+		if (cell >> 32 == (u32)head && (u32)cell < ring->cqs)
+			__set_bit((u32)cell, ring->queued);
+	}
+}
+
+/**
+ * compch_queue_repair() - Queue slots that have events and are in no cell.
+ * @queue: a queue with a ring, which no program has mapped any more
+ *
+ * One may have been killed that had slots in its hands.
+ *
+ * Context: process context.
+ */
+void compch_queue_repair(struct compch_queue *queue)
+{
+	struct compch_ring *ring = queue->ring;
+	struct compch_source *source;
+	u32 slot;
+
+	spin_lock(&queue->lock);
+	list_for_each_entry(source, &queue->sources, node)
+		compch_source_posted(source, ring, compch_source_hold(source));
+
+	compch_ring_find_queued(ring);
+	for (slot = 0; slot < ring->cqs; slot++) {
+		if (test_bit(slot, ring->queued))
+			continue;
+		if (!ring->own[slot].source)
+			atomic64_set(compch_ring_events(ring, slot), 0);
+		else if (atomic64_read(compch_ring_events(ring, slot)))
+			compch_ring_push(ring, slot);
+	}
+
+	list_for_each_entry(source, &queue->sources, node)
+		compch_ring_post(queue, source,
+				 compch_source_release(source,
+					atomic64_read(&ring->own[source->slot].posted)));
+	spin_unlock(&queue->lock);
+
+	compch_queue_wake(queue);
+}
+
+/* --- what both kinds have in common ---------------------------------------- */
+
 /* Is there an event to be read? */
 static bool compch_queue_has_events(const struct compch_queue *queue)
 {
 	lockdep_assert_held(&queue->lock);
 
+	if (queue->ring)
+		return compch_ring_has_events(queue->ring);
 	return !compch_ready_empty(queue) || !llist_empty(&queue->incoming);
+}
+
+/*
+ * The same for who waits otherwise.  A program may have a slot in its hands that
+ * has more events, and then nobody fires:
+ *
+ *	here				the program
+ *	----				-----------
+ *	hungry = true			push
+ *	  (full barrier)		  (full barrier)
+ *	look at the cells		look at hungry: CHANNEL WAKE
+ */
+static bool compch_queue_look(struct compch_queue *queue)
+{
+	struct compch_ring *ring = queue->ring;
+
+	if (likely(!ring))
+		return compch_queue_has_events(queue);
+	compch_ring_push_late(ring);
+	if (compch_ring_has_events(ring))
+		return true;
+	WRITE_ONCE(ring->shared->hungry, true);
+	smp_mb();
+	return compch_ring_has_events(ring);
 }
 
 /*
@@ -238,6 +450,7 @@ int compch_queue_cancel(struct compch_queue *queue)
 		ret = -EOVERFLOW;
 	} else {
 		queue->cancels++;
+		compch_queue_attend(queue);
 		kept = true;
 		wake_up_all_locked(&queue->pollers);
 	}
@@ -270,6 +483,7 @@ int compch_queue_close(struct compch_queue *queue, bool force)
 		spin_lock_irq(&queue->pollers.lock);
 		queue->closed = true;
 		queue->cancels = 0;
+		compch_queue_attend(queue);
 		compch_queue_wake_all(queue);
 		spin_unlock_irq(&queue->pollers.lock);
 	}
@@ -278,6 +492,35 @@ int compch_queue_close(struct compch_queue *queue, bool force)
 	if (!ret)
 		kill_fasync(&queue->fasync, SIGIO, POLL_IN);
 	return ret;
+}
+
+/*
+ * Of a ring: programs and those who fire are not stopped, so that an event that
+ * is on its way meanwhile may be counted as read, or not at all.
+ */
+static void compch_source_query_locked(const struct compch_source *source,
+				       const struct compch_queue *queue,
+				       struct compch_source_state *state)
+{
+	struct compch_ring *ring = queue->ring;
+	const struct compch_ring_own *own;
+	u64 pending;
+
+	lockdep_assert_held(&queue->lock);
+
+	state->cookie = source->cookie;
+	state->reported = source->reported;
+	state->merged = source->merged;
+	if (ring) {
+		own = &ring->own[source->slot];
+		state->pending = compch_ring_left(ring, source->slot);
+		state->reported += compch_ring_reported(own, state->pending);
+		state->merged += atomic64_read(&own->merged);
+	} else {
+		pending = atomic64_read(&source->pending);
+		state->pending = compch_queue_keeps(queue, pending);
+		state->merged += pending - state->pending;
+	}
 }
 
 /**
@@ -289,14 +532,17 @@ void compch_queue_query(struct compch_queue *queue,
 			struct compch_queue_state *state)
 {
 	const struct compch_source *source;
+	struct compch_source_state one;
 
 	state->pending = 0;
 	spin_lock(&queue->lock);
-	list_for_each_entry(source, &queue->sources, node)
-		state->pending +=
-			compch_queue_keeps(queue,
-					   atomic64_read(&source->pending));
 	state->reported = queue->reported;
+	list_for_each_entry(source, &queue->sources, node) {
+		compch_source_query_locked(source, queue, &one);
+		state->pending += one.pending;
+		if (queue->ring)
+			state->reported += one.reported - source->reported;
+	}
 	state->nr_sources = queue->nr_sources;
 	state->cancels = queue->cancels;
 	state->flags = queue->flags;
@@ -329,7 +575,7 @@ __poll_t compch_queue_poll(struct compch_queue *queue, struct file *file,
 	spin_lock(&queue->lock);
 	if (queue->cancels)
 		events = EPOLLIN;
-	else if (compch_queue_has_events(queue))
+	else if (compch_queue_look(queue))
 		events = EPOLLIN | EPOLLRDNORM;
 	else if (queue->closed)
 		events = EPOLLERR;
@@ -455,6 +701,39 @@ static unsigned int compch_queue_serve_ready(struct compch_queue *queue,
 	return n;
 }
 
+/* The same from the ring.  What is not ours after all is overwritten. */
+static unsigned int compch_queue_serve_ring(struct compch_queue *queue,
+					    struct compch_room *room)
+{
+	struct compch_ring *ring = queue->ring;
+	unsigned int n = 0, budget = ring->mask + 1 + room->max;
+	struct compch_ring_own *own;
+	bool taken;
+	u64 head;
+	s64 slot;
+
+	compch_ring_push_late(ring);
+	while (n < room->max && budget--) {
+		slot = compch_ring_peek(ring, &head);
+		if (slot < 0)
+			break;
+		taken = false;
+		/* Whatever else is in the cell is the program's own doing. */
+		own = slot < ring->cqs ? &ring->own[slot] : NULL;
+		if (own && own->source && !compch_room_put(room, n, own->source))
+			break;
+		if (compch_ring_claim(ring, head) && own)
+			taken = compch_ring_take(ring, slot);
+		if (taken && own->source) {
+			own->read++;
+			n++;
+		} else if (!room->user && own && own->source) {
+			iov_iter_revert(room->to, sizeof(u64));
+		}
+	}
+	return n;
+}
+
 /*
  * Serves one event of each source in turn, until the room is filled or cannot
  * be written.  Returns the number of events.
@@ -462,10 +741,14 @@ static unsigned int compch_queue_serve_ready(struct compch_queue *queue,
 static unsigned int compch_queue_serve(struct compch_queue *queue,
 				       struct compch_room *room)
 {
-	struct llist_node *fresh = compch_queue_collect(queue);
+	struct llist_node *fresh;
 	unsigned int n = 0;
 
 	lockdep_assert_held(&queue->lock);
+
+	if (queue->ring)
+		return compch_queue_serve_ring(queue, room);
+	fresh = compch_queue_collect(queue);
 
 	if (likely(fresh && compch_ready_empty(queue) && room->user &&
 		   !(queue->flags & COMPCH_QUEUE_COALESCE)))
@@ -554,6 +837,7 @@ static noinline int compch_queue_wait(struct compch_queue *queue, bool nonblock)
 		}
 		if (queue->cancels) {
 			queue->cancels--;
+			compch_queue_attend(queue);
 			ret = -ECANCELED;
 			break;
 		}
@@ -586,7 +870,8 @@ static noinline int compch_queue_wait(struct compch_queue *queue, bool nonblock)
 		set_current_state(TASK_INTERRUPTIBLE);
 		spin_unlock_irq(&queue->pollers.lock);
 
-		if (llist_empty(&queue->incoming)) {
+		/* Nothing is ready: it could only have come in. */
+		if (!compch_queue_look(queue)) {
 			spin_unlock(&queue->lock);
 			schedule();
 			spin_lock(&queue->lock);
@@ -688,6 +973,7 @@ static int compch_queue_fill(struct compch_queue *queue, struct iov_iter *to,
 ssize_t compch_queue_read(struct compch_queue *queue, struct iov_iter *to,
 			  bool nonblock)
 {
+	unsigned int vain = 0;
 	size_t done = 0;
 	int ret;
 
@@ -702,6 +988,10 @@ ssize_t compch_queue_read(struct compch_queue *queue, struct iov_iter *to,
 				break;
 		}
 		ret = compch_queue_fill(queue, to, &done);
+		/* A program may take events, or pretend to, time after time. */
+		if (!ret && !done && queue->ring && vain++)
+			ret = nonblock ? -EAGAIN :
+			      signal_pending(current) ? -ERESTARTSYS : 0;
 	} while (!ret && !done);
 	compch_queue_pass_on(queue);
 	spin_unlock(&queue->lock);
@@ -728,15 +1018,44 @@ u64 compch_queue_take_merged(struct compch_queue *queue)
 }
 
 /**
+ * compch_queue_take_taken() - How many events did programs take from the ring?
+ * @queue: the queue
+ *
+ * Return: those of sources that have left since the last call.
+ */
+u64 compch_queue_take_taken(struct compch_queue *queue)
+{
+	u64 taken;
+
+	spin_lock(&queue->lock);
+	taken = queue->taken;
+	queue->taken = 0;
+	spin_unlock(&queue->lock);
+
+	return taken;
+}
+
+/**
  * compch_source_init() - Make a source that is attached to nothing.
  * @source: zeroed memory, freed after an RCU grace period
  * @cookie: what a reader gets for an event of this source
  */
 void compch_source_init(struct compch_source *source, u64 cookie)
 {
-	atomic64_set(&source->pending, COMPCH_DETACHED);
+	atomic64_set(&source->pending, COMPCH_SOURCE_DETACHED);
 	INIT_HLIST_NODE(&source->ready);
 	source->cookie = cookie;
+}
+
+static int compch_queue_accepts(const struct compch_queue *queue)
+{
+	lockdep_assert_held(&queue->lock);
+
+	if (queue->closed)
+		return -EIO;
+	if (queue->ring && !queue->ring->nr_unused)
+		return -ENOSPC;
+	return 0;
 }
 
 /**
@@ -744,17 +1063,19 @@ void compch_source_init(struct compch_source *source, u64 cookie)
  * @source: the source; until then it fires as a detached one does
  * @queue: the queue; the source keeps a pointer to it, the caller a reference
  *
- * Return: 0, or -EIO if the queue is closed.
+ * Return: 0, -EIO if the queue is closed, or -ENOSPC if its ring is full.
  */
 int compch_source_attach(struct compch_source *source,
 			 struct compch_queue *queue)
 {
-	int ret = 0;
+	int ret;
 
 	spin_lock(&queue->lock);
-	if (queue->closed) {
-		ret = -EIO;
-	} else {
+	ret = compch_queue_accepts(queue);
+	if (!ret) {
+		if (queue->ring)
+			source->slot = compch_ring_join(queue->ring, source,
+							source->cookie);
 		rcu_assign_pointer(source->queue, queue);
 		list_add_tail(&source->node, &queue->sources);
 		queue->nr_sources++;
@@ -847,13 +1168,16 @@ struct compch_queue *compch_source_detach(struct compch_source *source,
 					  u64 *reported, u64 *discarded)
 {
 	struct compch_queue *queue;
-	u64 pending, merged;
+	u64 pending, merged = 0;
 
 	rcu_read_lock();
 	queue = compch_source_lock(source);
 	/* Whoever fires from now on sees it, whoever has fired is waited for. */
-	pending = atomic64_xchg(&source->pending, COMPCH_DETACHED);
-	if (pending) {
+	pending = atomic64_xchg(&source->pending, COMPCH_SOURCE_DETACHED);
+	if (queue->ring) {
+		compch_source_posted(source, queue->ring, pending);
+		pending = compch_queue_leave_ring(queue, source, &merged);
+	} else if (pending) {
 		compch_source_settle(source, queue, queue);
 		compch_ready_remove(queue, source);
 	}
@@ -861,7 +1185,7 @@ struct compch_queue *compch_source_detach(struct compch_source *source,
 	queue->nr_sources--;
 	*reported = source->reported;
 	*discarded = compch_queue_keeps(queue, pending);
-	merged = pending - *discarded;
+	merged += pending - *discarded;
 	source->merged += merged;
 	queue->merged += merged;
 	spin_unlock(&queue->lock);
@@ -939,6 +1263,53 @@ static u64 compch_source_transfer(struct compch_source *source,
 	return keeps;
 }
 
+/*
+ * The same where one of the queues has a ring, or both have.  What is fired
+ * meanwhile is only counted, and follows.
+ */
+static u64 compch_source_carry(struct compch_source *source,
+			       struct compch_queue *from,
+			       struct compch_queue *to, u64 *merged)
+{
+	u64 left, keeps, more;
+
+	lockdep_assert_held(&from->lock);
+	lockdep_assert_held(&to->lock);
+
+	left = compch_source_hold(source);
+	if (from->ring) {
+		compch_source_posted(source, from->ring, left);
+		left = compch_queue_leave_ring(from, source, merged);
+	} else if (left) {
+		compch_source_settle(source, from, from);
+		compch_ready_remove(from, source);
+	}
+	from->nr_sources--;
+	to->nr_sources++;
+	list_move_tail(&source->node, &to->sources);
+	rcu_assign_pointer(source->queue, to);
+
+	keeps = min(compch_queue_keeps(from, left),
+		    compch_queue_keeps(to, left));
+	*merged += left - keeps;
+	source->merged += *merged;
+	if (to->ring) {
+		source->slot = compch_ring_join(to->ring, source,
+						source->cookie);
+		compch_ring_post(to, source, keeps);
+		more = compch_source_release(source, keeps);
+		compch_ring_post(to, source, more);
+	} else {
+		more = compch_source_release(source, keeps);
+		/* Behind those that are there. */
+		compch_queue_gather(to);
+		if (keeps + more)
+			compch_ready_append(to, source);
+	}
+
+	return compch_queue_keeps(to, keeps + more);
+}
+
 /**
  * compch_source_move() - Move a source to another queue.
  * @source: an attached source, which the caller keeps from being detached
@@ -947,42 +1318,48 @@ static u64 compch_source_transfer(struct compch_source *source,
  *
  * Pending events and counts go along.
  *
- * Return: the queue where it was, for the caller to drop the reference, or
- * ERR_PTR(-EIO) if @to is another one and closed.
+ * Return: the queue where it was, for the caller to drop the reference, or, if
+ * @to is another one, ERR_PTR(-EIO) if that is closed, or ERR_PTR(-ENOSPC) if
+ * its ring is full.
  */
 struct compch_queue *compch_source_move(struct compch_source *source,
 					struct compch_queue *to, u64 *merged)
 {
 	struct compch_queue *from;
-	bool there, closed;
 	u64 events = 0;
+	bool there;
+	int ret;
 
 	*merged = 0;
 	rcu_read_lock();
 	do {
 		from = rcu_dereference(source->queue);
-		closed = false;
+		ret = 0;
 		if (from == to)
 			break;
 		compch_queue_lock_two(from, to);
 		there = compch_source_on(source, from);
-		closed = to->closed;
-		if (there && !closed) {
-			events = compch_source_transfer(source, from, to,
-							merged);
+		ret = compch_queue_accepts(to);
+		if (there && !ret) {
+			if (from->ring || to->ring)
+				events = compch_source_carry(source, from, to,
+							     merged);
+			else
+				events = compch_source_transfer(source, from,
+								to, merged);
 			if (events)
 				compch_queue_wake_many(to, events);
 		}
 		spin_unlock(&from->lock);
 		spin_unlock(&to->lock);
-	} while (!there && !closed);
+	} while (!there && !ret);
 
 	/* Another move may drop the last reference on @to: still under RCU. */
 	if (events)
 		kill_fasync(&to->fasync, SIGIO, POLL_IN);
 	rcu_read_unlock();
 
-	return closed ? ERR_PTR(-EIO) : from;
+	return ret ? ERR_PTR(ret) : from;
 }
 
 /**
@@ -994,15 +1371,10 @@ void compch_source_query(struct compch_source *source,
 			 struct compch_source_state *state)
 {
 	struct compch_queue *queue;
-	u64 pending;
 
 	rcu_read_lock();
 	queue = compch_source_lock(source);
-	pending = atomic64_read(&source->pending);
-	state->cookie = source->cookie;
-	state->pending = compch_queue_keeps(queue, pending);
-	state->reported = source->reported;
-	state->merged = source->merged + pending - state->pending;
+	compch_source_query_locked(source, queue, state);
 	spin_unlock(&queue->lock);
 	rcu_read_unlock();
 }

@@ -17,6 +17,11 @@
  * instructions, with preemption off, so that compch_source_settle() can wait
  * for it, spinning.
  *
+ * Where the queue has a ring, the events of its sources are posted there
+ * instead, for programs to take them from mapped memory: see ring.h.  @incoming
+ * and @ready then stay empty, and a source's @pending counts what has been
+ * fired into the ring, read or not.
+ *
  * Locking
  * -------
  *  queue->lock		guards what readers and others in process context
@@ -32,7 +37,8 @@
  *
  * Nothing under either allocates, sleeps, or takes time that grows with the
  * number of pending events.  Taking over what has come in takes time for each
- * source in there, which has been fired since the last time.
+ * source in there, which has been fired since the last time.  (The exception is
+ * compch_queue_repair(), after a program was killed that had mapped the ring.)
  *
  * source->queue changes only under the locks of both queues.  Whoever starts
  * from a source therefore reads it under RCU, locks that queue, and looks
@@ -52,6 +58,7 @@
 #include <linux/types.h>
 #include <linux/wait.h>
 
+struct compch_ring;
 struct fasync_struct;
 struct file;
 struct iov_iter;
@@ -62,6 +69,7 @@ struct iov_iter;
 /**
  * struct compch_queue - an ordered queue of events that can be read
  * @incoming:	sources that have got their first event, the newest first
+ * @ring:	where events are posted instead, or NULL
  * @flags:	COMPCH_QUEUE_*
  * @watched:	somebody may have to be woken: there are @pollers, @readers or
  *		@fasync; cleared by an event that finds none of them
@@ -73,14 +81,18 @@ struct iov_iter;
  * @ready:	sources with events, the next to be served first
  * @last:	the last one of those, or NULL
  * @sources:	all that are attached
- * @reported:	events that have been read from this queue
+ * @reported:	events that have been read from this queue; with a ring, of
+ *		sources that have left
  * @merged:	events that merged here, since compch_queue_take_merged()
+ * @taken:	events that were taken from the ring by programs, of sources
+ *		that have left, since compch_queue_take_taken()
  * @nr_sources:	sources attached
  * @cancels:	cancels that no reader has used up
  * @closed:	nothing can be attached, and no reader blocks any more
  */
 struct compch_queue {
 	struct llist_head incoming;
+	struct compch_ring *ring;
 	u32 flags;
 	bool watched;
 	wait_queue_head_t pollers;
@@ -93,22 +105,30 @@ struct compch_queue {
 	struct list_head sources;
 	u64 reported;
 	u64 merged;
+	u64 taken;
 	u32 nr_sources;
 	u32 cancels;
 	bool closed;
 };
 
+/* What a source that is attached to nothing has pending, and any event added */
+#define COMPCH_SOURCE_DETACHED	S64_MIN
+/* The same of one whose events somebody is about to move */
+#define COMPCH_SOURCE_HELD	(S64_MIN / 2)
+
 /**
  * struct compch_source - what fires events into a queue
- * @pending:	events fired and not read, whether or not they will merge; less
- *		than 0 if the source is attached to nothing
+ * @pending:	events fired and not read, whether or not they will merge; with
+ *		a ring, all that have been fired into it; or COMPCH_SOURCE_*,
+ *		and what has been fired since
  * @queue:	the queue that it is attached to
  * @incoming:	in the queue's @incoming
  * @ready:	on the queue's @ready list
  * @node:	on the queue's @sources list
+ * @slot:	its slot in the queue's @ring
  * @cookie:	what a reader gets for an event of this source
- * @reported:	events that have been read
- * @merged:	events that merged with a queued one
+ * @reported:	events that have been read; from another ring than its own
+ * @merged:	events that merged with a queued one; likewise
  */
 struct compch_source {
 	atomic64_t pending;
@@ -116,6 +136,7 @@ struct compch_source {
 	struct llist_node incoming;
 	struct hlist_node ready;
 	struct list_head node;
+	u32 slot;
 	u64 cookie;
 	u64 reported;
 	u64 merged;
@@ -153,14 +174,19 @@ struct compch_source_state {
 	u64 merged;
 };
 
-void compch_queue_init(struct compch_queue *queue, u32 flags);
+void compch_queue_init(struct compch_queue *queue, u32 flags,
+		       struct compch_ring *ring);
 ssize_t compch_queue_read(struct compch_queue *queue, struct iov_iter *to,
 			  bool nonblock);
 u64 compch_queue_take_merged(struct compch_queue *queue);
+u64 compch_queue_take_taken(struct compch_queue *queue);
 __poll_t compch_queue_poll(struct compch_queue *queue, struct file *file,
 			   poll_table *wait);
 void compch_queue_wake(struct compch_queue *queue);
 void compch_queue_watch(struct compch_queue *queue);
+void compch_queue_post(struct compch_queue *queue,
+		       struct compch_source *source);
+void compch_queue_repair(struct compch_queue *queue);
 int compch_queue_cancel(struct compch_queue *queue);
 int compch_queue_close(struct compch_queue *queue, bool force);
 void compch_queue_query(struct compch_queue *queue,
@@ -203,9 +229,15 @@ static inline bool compch_source_fire(struct compch_source *source)
 	before = atomic64_fetch_inc(&source->pending);
 	if (unlikely(before < 0)) {
 		preempt_enable();
-		return false;
+		/* Who holds it posts it: see compch_source_release(). */
+		return before >= COMPCH_SOURCE_HELD;
 	}
 	queue = rcu_dereference(source->queue);
+	if (unlikely(queue->ring)) {
+		compch_queue_post(queue, source);
+		preempt_enable();
+		return true;
+	}
 	if (!before)
 		llist_add(&source->incoming, &queue->incoming);
 	preempt_enable();

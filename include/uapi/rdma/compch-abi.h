@@ -52,7 +52,10 @@
  * COMPCH_METHOD_CHANNEL_CREATE
  *	CREATE_FD    (out, mandatory)  the new file descriptor
  *	CREATE_FLAGS (in, optional)    enum compch_channel_flags
+ *	CREATE_RING  (in, optional)    u32, 1 to COMPCH_RING_MAX_CQS: with a
+ *			ring for so many CQs (see "The event ring")
  *  EMFILE, ENFILE   No file descriptor is left.
+ *  EOPNOTSUPP	     A ring, on a 32-bit kernel.
  *
  * COMPCH_METHOD_CHANNEL_DESTROY
  *	DESTROY_FD   (in, mandatory)
@@ -75,6 +78,11 @@
  *	QUERY_FD     (in, mandatory)
  *	QUERY_RESP   (out, mandatory)  struct compch_channel_info
  *	A closed channel can be queried.
+ *
+ * COMPCH_METHOD_CHANNEL_WAKE
+ *	WAKE_FD      (in, mandatory)
+ *	Has one blocked read() and those who poll() look at the channel again:
+ *	for who takes events from its ring.
  *
  * A channel is also closed when the context that created it goes away: its
  * uverbs file is closed, or its device is removed.  A CQ of another context
@@ -129,6 +137,7 @@
  *  EAGAIN	     The rdma cgroup's limit of HCA objects is reached.
  *  EBUSY	     The CQ is associated already.
  *  EIO		     The channel is closed.
+ *  ENOSPC	     The channel has a ring, and no more CQs fit in.
  *
  * COMPCH_METHOD_ASSOC_MOVE
  *	MOVE_HANDLE  (in, mandatory)
@@ -136,7 +145,8 @@
  *	Moves the CQ to another channel, its pending events and its counters
  *	with it.  Each event is read once, from one of the two channels.
  *	Moving to the channel where the CQ is has no effect.
- *  EIO		     The target is closed; the CQ stays where it was.
+ *  EIO, ENOSPC	     The target is closed, or its ring full; the CQ stays where
+ *		     it was.
  *
  * COMPCH_METHOD_ASSOC_DESTROY
  *	DESTROY_HANDLE (in, mandatory)
@@ -150,6 +160,49 @@
  * COMPCH_METHOD_ASSOC_QUERY
  *	QUERY_HANDLE (in, mandatory)
  *	QUERY_RESP   (out, mandatory)  struct compch_assoc_info
+ *
+ *
+ * The event ring
+ * ==============
+ * A channel that was created with a ring can be mapped: MAP_SHARED, offset 0,
+ * and of the length that struct compch_channel_info.ring_size tells, by one
+ * process at a time (EBUSY); a child does not inherit the mapping.  Events can
+ * then be taken without a system call.  All else is as without a ring, read()
+ * and poll() included, and both ways can be used at once, by any number of
+ * threads.
+ *
+ * struct compch_ring_head stands at the beginning, and says where the slots and
+ * the cells are.  A slot belongs to a CQ, and counts its events.  The cells are
+ * a queue of the numbers of slots that have some, each at most once: so it is
+ * never full.  All of it is the program's to destroy, but only to its own harm.
+ *
+ * A cell holds the position in the queue (the low 32 bits) in its upper half,
+ * and the number of a slot in the lower one.  Each access is one of 64 bits,
+ * and atomic; those marked * are a compare-and-exchange, of which the program
+ * starts anew where it fails.
+ *
+ * To take an event:
+ *  1. If attention is not 0, read() instead.
+ *  2. Load head, and then (acquire) the cell at head modulo cells.  If its
+ *     upper half is not the lower one of head, there is no event, or head has
+ *     changed.
+ *  3. Increment head (*, acquire).  The cell is now the program's.  So can
+ *     several be taken that stand behind each other.
+ *  4. Load the slot's events (acquire).
+ *     - With COMPCH_RING_STALE, clear that (*).  Events that it had then are
+ *	 those of another CQ than its cell was queued for.  If it had none, go
+ *	 to 1.
+ *     - If there are none, go to 1.
+ *     - Load the cookie, and then decrement events (*, acquire and release).
+ *	 The event is the program's.
+ *  5. If the slot had more than this one, put it back:
+ *     a. Load tail (acquire), and (acquire) the cell at tail modulo cells.
+ *     b. If the cell's upper half is tail, others have just filled it:
+ *	  increment tail (*, only if it is what was loaded), and go to a.
+ *     c. If it is tail - cells, set it to tail and the slot's number (*,
+ *	  release).  If it is another one, go to a.
+ *     d. Increment tail (*, only if it is what was loaded).
+ *     e. Behind a full barrier: if hungry is not 0, CHANNEL_WAKE.
  *
  * Output structures may grow: a longer buffer is filled up with zeros, a
  * shorter one is accepted down to the last member of version 1.
@@ -172,11 +225,13 @@ enum compch_channel_methods {
 	COMPCH_METHOD_CHANNEL_DESTROY,
 	COMPCH_METHOD_CHANNEL_CANCEL,
 	COMPCH_METHOD_CHANNEL_QUERY,
+	COMPCH_METHOD_CHANNEL_WAKE,
 };
 
 enum compch_channel_create_attrs {
 	COMPCH_ATTR_CHANNEL_CREATE_FD = (1U << UVERBS_ID_NS_SHIFT),
 	COMPCH_ATTR_CHANNEL_CREATE_FLAGS,
+	COMPCH_ATTR_CHANNEL_CREATE_RING,
 };
 
 enum compch_channel_destroy_attrs {
@@ -190,6 +245,10 @@ enum compch_channel_cancel_attrs {
 enum compch_channel_query_attrs {
 	COMPCH_ATTR_CHANNEL_QUERY_FD = (1U << UVERBS_ID_NS_SHIFT),
 	COMPCH_ATTR_CHANNEL_QUERY_RESP,
+};
+
+enum compch_channel_wake_attrs {
+	COMPCH_ATTR_CHANNEL_WAKE_FD = (1U << UVERBS_ID_NS_SHIFT),
 };
 
 enum compch_assoc_methods {
@@ -247,7 +306,11 @@ enum compch_channel_state {
  * @associations: CQs associated with the channel
  * @cancels:	cancels that no read() has used up yet
  * @pending:	events queued, of all its CQs
- * @reported:	events read from this channel since it was created
+ * @reported:	events read from this channel, or taken from its ring, since it
+ *		was created
+ * @ring_cqs:	CQs that fit into its ring, or 0 if it has none
+ * @reserved:	0
+ * @ring_size:	bytes to be mapped
  */
 struct compch_channel_info {
 	__u32 flags;
@@ -256,6 +319,9 @@ struct compch_channel_info {
 	__u32 cancels;
 	__aligned_u64 pending;
 	__aligned_u64 reported;
+	__u32 ring_cqs;
+	__u32 reserved;
+	__aligned_u64 ring_size;
 };
 
 /**
@@ -281,6 +347,49 @@ struct compch_assoc_info {
 struct compch_assoc_destroy_resp {
 	__aligned_u64 events_reported;
 	__aligned_u64 events_discarded;
+};
+
+#define COMPCH_RING_MAX_CQS	(1U << 16)
+
+/* struct compch_ring_slot.events: of a CQ that is associated no more */
+#define COMPCH_RING_STALE	(1ULL << 63)
+
+/**
+ * struct compch_ring_head - the beginning of an event ring
+ * @cqs:	number of slots
+ * @cells:	number of cells, a power of two
+ * @slots_offset: where the slots are, an array of struct compch_ring_slot: in
+ *		bytes from the beginning of this
+ * @cells_offset: where the cells are, an array of __aligned_u64
+ * @attention:	not 0: cancelled or closed, so use read()
+ * @hungry:	not 0: somebody waits, who has found no event
+ * @head:	position of the next cell to be taken
+ * @tail:	position of the next cell to be filled
+ *
+ * The program writes to @head and @tail only.
+ */
+struct compch_ring_head {
+	__u32 cqs;
+	__u32 cells;
+	__u32 slots_offset;
+	__u32 cells_offset;
+	__u32 attention;
+	__u32 hungry;
+	__aligned_u64 reserved0[5];
+	__aligned_u64 head;
+	__aligned_u64 reserved1[7];
+	__aligned_u64 tail;
+	__aligned_u64 reserved2[7];
+};
+
+/**
+ * struct compch_ring_slot - the events of a CQ
+ * @events:	their number, and COMPCH_RING_STALE
+ * @cookie:	what read() returns for the CQ
+ */
+struct compch_ring_slot {
+	__aligned_u64 events;
+	__aligned_u64 cookie;
 };
 
 #endif /* _UAPI_RDMA_COMPCH_ABI_H */

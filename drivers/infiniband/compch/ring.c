@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The memory of event rings: pages that the kernel and one process have
+ * mapped.  How they are used stands in ring.h.
+ */
+
+#include <linux/bitmap.h>
+#include <linux/err.h>
+#include <linux/mm.h>
+#include <linux/overflow.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
+#include <linux/vmalloc.h>
+
+#include "compat/vm_flags.h"
+#include "compch.h"
+#include "ring.h"
+
+/**
+ * struct compch_ring_memory - a ring and its memory
+ * @ring: the ring
+ * @queue: whose ring it is
+ * @lock: for what follows
+ * @mm: the process that has it mapped, or NULL; only to be compared
+ * @mappings: how many times
+ * @nr: number of pages
+ * @pages: what is shared
+ */
+struct compch_ring_memory {
+	struct compch_ring ring;
+	struct compch_queue *queue;
+	spinlock_t lock;
+	struct mm_struct *mm;
+	unsigned int mappings;
+	unsigned int nr;
+	struct page *pages[] __counted_by(nr);
+};
+
+static struct compch_ring_memory *compch_ring_memory_of(struct compch_ring *ring)
+{
+	return container_of(ring, struct compch_ring_memory, ring);
+}
+
+static void compch_ring_free_pages(struct compch_ring_memory *memory)
+{
+	unsigned int i;
+
+	for (i = 0; i < memory->nr && memory->pages[i]; i++)
+		__free_page(memory->pages[i]);
+}
+
+static void *compch_ring_map_pages(struct compch_ring_memory *memory)
+{
+	unsigned int i;
+	void *shared;
+
+	for (i = 0; i < memory->nr; i++) {
+		memory->pages[i] = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+		if (!memory->pages[i])
+			goto free_pages;
+	}
+	shared = vmap(memory->pages, memory->nr, VM_MAP, PAGE_KERNEL);
+	if (!shared)
+		goto free_pages;
+	return shared;
+
+free_pages:
+	compch_ring_free_pages(memory);
+	return NULL;
+}
+
+/* Of what only the kernel sees */
+static int compch_ring_alloc_own(struct compch_ring *ring, u32 cqs)
+{
+	ring->own = kvcalloc(cqs, sizeof(*ring->own), GFP_KERNEL_ACCOUNT);
+	if (!ring->own)
+		return -ENOMEM;
+	ring->unused = kvcalloc(cqs, sizeof(*ring->unused), GFP_KERNEL_ACCOUNT);
+	if (!ring->unused)
+		goto free_own;
+	ring->unpushed = bitmap_zalloc(cqs, GFP_KERNEL_ACCOUNT);
+	if (!ring->unpushed)
+		goto free_unused;
+	ring->queued = bitmap_zalloc(cqs, GFP_KERNEL_ACCOUNT);
+	if (!ring->queued)
+		goto free_unpushed;
+	return 0;
+
+free_unpushed:
+	bitmap_free(ring->unpushed);
+free_unused:
+	kvfree(ring->unused);
+free_own:
+	kvfree(ring->own);
+	return -ENOMEM;
+}
+
+static void compch_ring_free_own(struct compch_ring *ring)
+{
+	bitmap_free(ring->queued);
+	bitmap_free(ring->unpushed);
+	kvfree(ring->unused);
+	kvfree(ring->own);
+}
+
+/**
+ * compch_ring_create() - Make a ring.
+ * @queue: whose ring it will be
+ * @cqs: how many CQs it is to have room for
+ *
+ * Return: the ring, or an ERR_PTR: -EINVAL if @cqs is out of range, -EOPNOTSUPP,
+ * -ENOMEM.
+ */
+struct compch_ring *compch_ring_create(struct compch_queue *queue, u32 cqs)
+{
+	struct compch_ring_memory *memory;
+	unsigned int nr;
+	void *shared;
+
+	if (!cqs || cqs > COMPCH_RING_MAX_CQS)
+		return ERR_PTR(-EINVAL);
+	/* There, 64 bits are not atomic for the kernel and programs alike. */
+	if (!IS_ENABLED(CONFIG_64BIT))
+		return ERR_PTR(-EOPNOTSUPP);
+
+	nr = DIV_ROUND_UP(compch_ring_size(cqs), PAGE_SIZE);
+	memory = kvzalloc(struct_size(memory, pages, nr), GFP_KERNEL_ACCOUNT);
+	if (!memory)
+		return ERR_PTR(-ENOMEM);
+	memory->nr = nr;
+	memory->queue = queue;
+	spin_lock_init(&memory->lock);
+	shared = compch_ring_map_pages(memory);
+	if (!shared)
+		goto free_memory;
+	if (compch_ring_alloc_own(&memory->ring, cqs))
+		goto unmap_pages;
+	compch_ring_init(&memory->ring, shared, cqs);
+	return &memory->ring;
+
+unmap_pages:
+	vunmap(shared);
+	compch_ring_free_pages(memory);
+free_memory:
+	kvfree(memory);
+	return ERR_PTR(-ENOMEM);
+}
+
+/**
+ * compch_ring_destroy() - Undo compch_ring_create().
+ * @ring: a ring that no source uses and nobody has mapped; or NULL
+ *
+ * Context: may sleep.
+ */
+void compch_ring_destroy(struct compch_ring *ring)
+{
+	struct compch_ring_memory *memory;
+
+	if (!ring)
+		return;
+	memory = compch_ring_memory_of(ring);
+	compch_ring_free_own(ring);
+	vunmap(ring->shared);
+	compch_ring_free_pages(memory);
+	kvfree(memory);
+}
+
+/**
+ * compch_ring_mapped_size() - What mmap() is to be called with.
+ * @ring: the ring, or NULL
+ *
+ * Return: bytes.
+ */
+size_t compch_ring_mapped_size(struct compch_ring *ring)
+{
+	return ring ? (size_t)compch_ring_memory_of(ring)->nr << PAGE_SHIFT : 0;
+}
+
+static int compch_ring_get_mapping(struct compch_ring_memory *memory,
+				   struct mm_struct *mm)
+{
+	int ret = 0;
+
+	spin_lock(&memory->lock);
+	if (memory->mm && memory->mm != mm) {
+		ret = -EBUSY;
+	} else {
+		memory->mm = mm;
+		memory->mappings++;
+	}
+	spin_unlock(&memory->lock);
+	return ret;
+}
+
+static void compch_ring_put_mapping(struct compch_ring_memory *memory)
+{
+	bool last;
+
+	spin_lock(&memory->lock);
+	last = memory->mappings == 1;
+	spin_unlock(&memory->lock);
+	/* Before another process can map it */
+	if (last)
+		compch_queue_repair(memory->queue);
+
+	spin_lock(&memory->lock);
+	if (!--memory->mappings)
+		memory->mm = NULL;
+	spin_unlock(&memory->lock);
+}
+
+static void compch_ring_vma_open(struct vm_area_struct *vma)
+{
+	/* Of the same process: children do not get a copy. */
+	compch_ring_get_mapping(vma->vm_private_data, vma->vm_mm);
+}
+
+static void compch_ring_vma_close(struct vm_area_struct *vma)
+{
+	compch_ring_put_mapping(vma->vm_private_data);
+}
+
+static int compch_ring_vma_may_split(struct vm_area_struct *vma,
+				     unsigned long addr)
+{
+	return -EINVAL;
+}
+
+static const struct vm_operations_struct compch_ring_vm_ops = {
+	.open = compch_ring_vma_open,
+	.close = compch_ring_vma_close,
+	.may_split = compch_ring_vma_may_split,
+};
+
+/**
+ * compch_ring_mmap() - The mmap() method.
+ * @ring: the ring
+ * @vma: where to map it
+ *
+ * Return: 0, -EINVAL if it is not to be mapped shared and as a whole, -EBUSY if
+ * another process has it mapped, -ENOMEM.
+ */
+int compch_ring_mmap(struct compch_ring *ring, struct vm_area_struct *vma)
+{
+	struct compch_ring_memory *memory = compch_ring_memory_of(ring);
+	int ret;
+
+	if (!(vma->vm_flags & VM_SHARED) || vma->vm_pgoff ||
+	    vma_pages(vma) != memory->nr)
+		return -EINVAL;
+	ret = compch_ring_get_mapping(memory, vma->vm_mm);
+	if (ret)
+		return ret;
+
+	compat_vm_flags_set(vma, VM_DONTCOPY | VM_DONTEXPAND);
+	ret = vm_map_pages(vma, memory->pages, memory->nr);
+	if (ret) {
+		compch_ring_put_mapping(memory);
+		return ret;
+	}
+	vma->vm_private_data = memory;
+	vma->vm_ops = &compch_ring_vm_ops;
+	return 0;
+}

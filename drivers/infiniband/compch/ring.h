@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * The event ring of a queue: what is shared with a program, and how it is used
+ * on this side.  How the program uses it stands in compch-abi.h.
+ *
+ * A source has a slot, which counts its events.  The cells are a queue of
+ * slots that have events: whoever makes a slot's count 1 pushes the slot, and
+ * whoever pops it takes one event, and pushes it again if there are more.  So a
+ * slot is in a cell, or in the hands of who has popped it, exactly as long as
+ * its count is not 0; and as many cells as there are slots are never full.
+ *
+ * When a source leaves, its slot may be in a cell still, out of reach.  The
+ * slot is marked COMPCH_RING_STALE then, and can be given to another source at
+ * once: it needs not be pushed, and who pops it removes the mark.
+ *
+ * Programs and the kernel do all of that in the same way, without a lock, so
+ * that a program that dies or sleeps in the middle stops nobody.
+ *
+ * Nothing that can be read from the shared memory is trusted.  What makes the
+ * kernel loop, or use memory, is bounded or kept here: so a program can make a
+ * ring useless, but only to itself.  Whoever cannot push a slot, for others are
+ * always faster, leaves it in @unpushed, and who looks for events next pushes it.
+ * A program that is killed may have had slots in its hands; only one process
+ * at a time maps a ring, and compch_queue_repair() follows it.
+ */
+#ifndef _COMPCH_RING_H
+#define _COMPCH_RING_H
+
+#include <linux/atomic.h>
+#include <linux/bitmap.h>
+#include <linux/errno.h>
+#include <linux/log2.h>
+#include <linux/minmax.h>
+#include <linux/types.h>
+
+#include "../../../include/uapi/rdma/compch-abi.h"
+
+struct compch_source;
+
+/* How often others may be faster before somebody gives up */
+#define COMPCH_RING_TRIES	256
+
+/**
+ * struct compch_ring_own - what the kernel knows of a slot
+ * @source:	to which it belongs, or NULL
+ * @posted:	events that have been posted here
+ * @merged:	of those, the ones that merged with another
+ * @read:	events that were read by system calls
+ */
+struct compch_ring_own {
+	struct compch_source *source;
+	atomic64_t posted;
+	atomic64_t merged;
+	u64 read;
+};
+
+/**
+ * struct compch_ring - an event ring
+ * @shared:	what is mapped; the beginning of it
+ * @slots:	the slots there
+ * @cells:	the cells there
+ * @own:	by slot
+ * @cqs:	number of slots
+ * @mask:	number of cells, less 1
+ * @late:	there is something in @unpushed
+ * @unpushed:	slots that could not be pushed, a bitmap
+ * @queued:	for compch_queue_repair(), a bitmap
+ * @nr_unused:	number of slots that belong to no source
+ * @unused:	those, the next one to be used last
+ */
+struct compch_ring {
+	struct compch_ring_head *shared;
+	struct compch_ring_slot *slots;
+	atomic64_t *cells;
+	struct compch_ring_own *own;
+	u32 cqs;
+	u32 mask;
+	bool late;
+	unsigned long *unpushed;
+	unsigned long *queued;
+	u32 nr_unused;
+	u32 *unused;
+};
+
+static_assert(sizeof(atomic64_t) == sizeof(__u64));
+
+static inline atomic64_t *compch_ring_head(struct compch_ring *ring)
+{
+	return (atomic64_t *)&ring->shared->head;
+}
+
+static inline atomic64_t *compch_ring_tail(struct compch_ring *ring)
+{
+	return (atomic64_t *)&ring->shared->tail;
+}
+
+static inline atomic64_t *compch_ring_events(struct compch_ring *ring, u32 slot)
+{
+	return (atomic64_t *)&ring->slots[slot].events;
+}
+
+static inline u32 compch_ring_slots_offset(void)
+{
+	return sizeof(struct compch_ring_head);
+}
+
+static inline u32 compch_ring_cells_offset(u32 cqs)
+{
+	return ALIGN(compch_ring_slots_offset() +
+		     cqs * sizeof(struct compch_ring_slot), 64);
+}
+
+/* Bytes that a ring for @cqs CQs shares with a program */
+static inline size_t compch_ring_size(u32 cqs)
+{
+	return compch_ring_cells_offset(cqs) +
+	       roundup_pow_of_two(cqs) * sizeof(u64);
+}
+
+/**
+ * compch_ring_init() - Make an empty ring.
+ * @ring: zeroed; with zeroed memory for all of its arrays
+ * @shared: zeroed memory of compch_ring_size()
+ * @cqs: sources that it is to have room for, 1 to COMPCH_RING_MAX_CQS
+ */
+static inline void compch_ring_init(struct compch_ring *ring, void *shared,
+				    u32 cqs)
+{
+	u32 cells = roundup_pow_of_two(cqs);
+	u32 i;
+
+	ring->shared = shared;
+	ring->slots = shared + compch_ring_slots_offset();
+	ring->cells = shared + compch_ring_cells_offset(cqs);
+	ring->cqs = cqs;
+	ring->mask = cells - 1;
+	ring->nr_unused = cqs;
+	for (i = 0; i < cqs; i++)
+		ring->unused[i] = cqs - 1 - i;
+	/* As if they had been taken once */
+	for (i = 0; i < cells; i++)
+		atomic64_set(&ring->cells[i], (u64)(i - cells) << 32);
+	ring->shared->cqs = cqs;
+	ring->shared->cells = cells;
+	ring->shared->slots_offset = compch_ring_slots_offset();
+	ring->shared->cells_offset = compch_ring_cells_offset(cqs);
+}
+
+/*
+ * Queues a slot whose count has become 1, or that is put back.
+ *
+ *	here				somebody else
+ *	----				-------------
+ *	tail: t
+ *	cell t: free			tail: t
+ *	cell t = slot			cell t: filled
+ *					tail = t + 1
+ *	tail = t + 1: fails, is done	next cell
+ *
+ * The cell is what counts.  Nobody waits for who has filled it and has not come
+ * to increment tail yet.  All of these are full barriers.
+ *
+ * Context: any.
+ */
+static inline void compch_ring_push(struct compch_ring *ring, u32 slot)
+{
+	unsigned int tries;
+	atomic64_t *cell;
+	u64 tail;
+	s64 seen;
+	u32 lap;
+
+	for (tries = 0; tries < COMPCH_RING_TRIES; tries++) {
+		tail = atomic64_read_acquire(compch_ring_tail(ring));
+		cell = &ring->cells[tail & ring->mask];
+		seen = atomic64_read_acquire(cell);
+		lap = (u32)tail - (u32)((u64)seen >> 32);
+		if (likely(lap == ring->mask + 1)) {
+			if (likely(atomic64_try_cmpxchg(cell, &seen,
+							tail << 32 | slot))) {
+				atomic64_cmpxchg(compch_ring_tail(ring), tail,
+						 tail + 1);
+				return;
+			}
+		} else if (!lap) {
+			atomic64_cmpxchg(compch_ring_tail(ring), tail,
+					 tail + 1);
+		}
+	}
+	set_bit(slot, ring->unpushed);
+	/* Pairs with compch_ring_push_late(). */
+	smp_mb__after_atomic();
+	WRITE_ONCE(ring->late, true);
+	smp_mb();
+}
+
+/* Pushes what could not be pushed.  Only one at a time. */
+static inline void compch_ring_push_late(struct compch_ring *ring)
+{
+	u32 slot;
+
+	if (likely(!READ_ONCE(ring->late)))
+		return;
+	WRITE_ONCE(ring->late, false);
+	/* Pairs with compch_ring_push(). */
+	smp_mb();
+	for_each_set_bit(slot, ring->unpushed, ring->cqs) {
+		clear_bit(slot, ring->unpushed);
+		compch_ring_push(ring, slot);
+	}
+}
+
+/*
+ * The next slot to be served, and in @head where it is.  Programs may take it at
+ * the same time: see compch_ring_claim().
+ *
+ * Return: the slot, -ENOENT if there is none, or -EAGAIN if it always was
+ * another one.
+ */
+static inline s64 compch_ring_peek(struct compch_ring *ring, u64 *head)
+{
+	unsigned int tries;
+	u64 again;
+	u64 cell;
+
+	*head = atomic64_read_acquire(compch_ring_head(ring));
+	for (tries = 0; tries < COMPCH_RING_TRIES; tries++) {
+		cell = atomic64_read_acquire(&ring->cells[*head & ring->mask]);
+		if (cell >> 32 == (u32)*head)
+			return (u32)cell;
+		/* Has it been taken, and filled anew? */
+		again = atomic64_read_acquire(compch_ring_head(ring));
+		if (again == *head)
+			return -ENOENT;
+		*head = again;
+	}
+	return -EAGAIN;
+}
+
+static inline bool compch_ring_claim(struct compch_ring *ring, u64 head)
+{
+	return atomic64_cmpxchg(compch_ring_head(ring), head, head + 1) == head;
+}
+
+/* Removes the mark from a slot that has been claimed, and returns its count. */
+static inline s64 compch_ring_unmark(struct compch_ring *ring, u32 slot)
+{
+	atomic64_t *events = compch_ring_events(ring, slot);
+	s64 had = atomic64_read(events);
+
+	if (unlikely(had & COMPCH_RING_STALE))
+		had = atomic64_fetch_andnot(COMPCH_RING_STALE, events) &
+		      ~COMPCH_RING_STALE;
+	return had;
+}
+
+/*
+ * Takes an event of a slot that has been claimed.  The caller sees to it that
+ * its source does not leave meanwhile, and checks @slot.
+ *
+ * Return: whether there was one.
+ */
+static inline bool compch_ring_take(struct compch_ring *ring, u32 slot)
+{
+	atomic64_t *events = compch_ring_events(ring, slot);
+	s64 had = compch_ring_unmark(ring, slot);
+
+	if (unlikely(!had))
+		return false;
+	/* Only who has the slot in his hands takes events. */
+	had = atomic64_fetch_dec(events);
+	if (unlikely(had < 1)) {
+		atomic64_set(events, 0);
+		return false;
+	}
+	if (had > 1)
+		compch_ring_push(ring, slot);
+	return true;
+}
+
+/*
+ * Is there an event to be taken?  Cells that have none, for their source has
+ * left, are removed.  Only one at a time.
+ */
+static inline bool compch_ring_has_events(struct compch_ring *ring)
+{
+	u32 budget = ring->mask + 1;
+	u64 head;
+	s64 slot;
+
+	do {
+		slot = compch_ring_peek(ring, &head);
+		if (slot < 0)
+			return slot != -ENOENT;
+		if (likely(slot < ring->cqs &&
+			   (atomic64_read(compch_ring_events(ring, slot)) &
+			    ~COMPCH_RING_STALE)))
+			return true;
+		/* It may have got one meanwhile. */
+		if (compch_ring_claim(ring, head) && slot < ring->cqs &&
+		    compch_ring_unmark(ring, slot))
+			compch_ring_push(ring, slot);
+	} while (budget--);
+	/* It is being filled faster. */
+	return true;
+}
+
+/*
+ * Adds events to a slot.  A full barrier.
+ *
+ * Return: whether it had one already.
+ */
+static inline bool compch_ring_add(struct compch_ring *ring, u32 slot, u64 n)
+{
+	if (atomic64_fetch_add(n, compch_ring_events(ring, slot)))
+		return true;
+	compch_ring_push(ring, slot);
+	return false;
+}
+
+/* The same where events merge */
+static inline bool compch_ring_set(struct compch_ring *ring, u32 slot)
+{
+	s64 had = atomic64_fetch_or(1, compch_ring_events(ring, slot));
+
+	if (!had)
+		compch_ring_push(ring, slot);
+	return had & ~COMPCH_RING_STALE;
+}
+
+/* Events of a slot, of those that have been posted there */
+static inline u64 compch_ring_left(struct compch_ring *ring, u32 slot)
+{
+	u64 posted = atomic64_read(&ring->own[slot].posted) -
+		     atomic64_read(&ring->own[slot].merged);
+
+	return min_t(u64, atomic64_read(compch_ring_events(ring, slot)) &
+			  ~COMPCH_RING_STALE, posted);
+}
+
+/*
+ * Gives a slot to a source.
+ *
+ * Return: the slot, or -ENOSPC.
+ */
+static inline int compch_ring_join(struct compch_ring *ring,
+				   struct compch_source *source, u64 cookie)
+{
+	struct compch_ring_own *own;
+	u32 slot;
+
+	if (!ring->nr_unused)
+		return -ENOSPC;
+	slot = ring->unused[--ring->nr_unused];
+	own = &ring->own[slot];
+	own->source = source;
+	own->read = 0;
+	atomic64_set(&own->posted, 0);
+	atomic64_set(&own->merged, 0);
+	/* Pairs with who takes an event, after there is one. */
+	WRITE_ONCE(ring->slots[slot].cookie, cookie);
+	return slot;
+}
+
+/*
+ * Takes a slot from its source, for which nobody posts any more.
+ *
+ * Return: the events that nobody has taken, nor will.
+ */
+static inline u64 compch_ring_leave(struct compch_ring *ring, u32 slot)
+{
+	struct compch_ring_own *own = &ring->own[slot];
+	u64 posted = atomic64_read(&own->posted) - atomic64_read(&own->merged);
+	atomic64_t *events = compch_ring_events(ring, slot);
+	u64 left;
+
+	left = atomic64_xchg(events, COMPCH_RING_STALE);
+	/* Then it is not in a cell, and in nobody's hands. */
+	if (!left)
+		atomic64_set(events, 0);
+	own->source = NULL;
+	ring->unused[ring->nr_unused++] = slot;
+	return min(left & ~COMPCH_RING_STALE, posted);
+}
+
+#endif /* _COMPCH_RING_H */
