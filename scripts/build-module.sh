@@ -19,6 +19,8 @@ out=$(cd "$out" && pwd)
 cd "$top"
 # Keep the times, for make; forget what is no longer there.
 cp -Rpu Kbuild VERSION drivers include kunit "$out/"
+# What a program does with an event ring, for a suite
+cp -pu --parents userspace/libcompch/ring.h "$out/"
 ( cd "$out" && find Kbuild VERSION drivers include kunit -type f \
 	\( -name '*.[ch]' ! -name '*.mod.c' -o -name 'Kbuild*' -o -name Makefile \) ) |
 	while read -r file; do

@@ -27,14 +27,26 @@ extern "C" {
 /* What one compch_get_events() returns at most */
 #define COMPCH_MAX_EVENTS 256
 
+/* struct compch_channel_attr.comp_mask: which members there are */
+enum compch_channel_attr_mask {
+	/* ring_cqs and reserved */
+	COMPCH_CHANNEL_ATTR_RING = 1 << 0,
+};
+
 /**
  * struct compch_channel_attr - how a channel is to be
- * @comp_mask: 0; for members to come
+ * @comp_mask: enum compch_channel_attr_mask
  * @flags:     enum compch_channel_flags
+ * @ring_cqs:  have an event ring with room for so many CQs, 1 to
+ *	       COMPCH_RING_MAX_CQS: compch_get_events() then takes events that
+ *	       are there without a system call
+ * @reserved:  0
  */
 struct compch_channel_attr {
 	uint32_t comp_mask;
 	uint32_t flags;
+	uint32_t ring_cqs;
+	uint32_t reserved;
 };
 
 /**

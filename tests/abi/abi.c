@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -22,6 +23,12 @@ static time_t deadline_at;
 static unsigned int deadline_seconds = 60;
 static const char *program = "?";
 static bool check_live;
+
+/* What is mapped, which may say anything of its size by now */
+static struct {
+	void *at;
+	size_t size;
+} mapped[8];
 static long long live_before[2];
 static const char *const live[] = { "channels", "associations" };
 
@@ -212,6 +219,10 @@ int abi_done(void)
 	int fd, i;
 
 	case_name[0] = '\0';
+	for (i = 0; i < (int)ARRAY_SIZE(mapped); i++) {
+		if (mapped[i].at)
+			munmap(mapped[i].at, mapped[i].size);
+	}
 	for (fd = 3; fd < 1024; fd++)
 		close(fd);
 	/* Memory is freed after a grace period, and by other threads. */
@@ -617,7 +628,21 @@ int cq_destroy(struct cq *cq)
 
 /* --- our objects ----------------------------------------------------------- */
 
+/* CQs that rings have room for which nobody has asked for */
+#define RING_CQS	64
+
 int channel_create(const struct ctx *ctx, uint64_t flags)
+{
+	const char *rings = getenv("COMPCH_ABI_RING");
+	static unsigned int count;
+	bool with;
+
+	with = rings && (strcmp(rings, "some") ||
+			 __atomic_fetch_add(&count, 1, __ATOMIC_RELAXED) % 2);
+	return channel_create_ring(ctx, flags, with ? RING_CQS : 0);
+}
+
+int channel_create_ring(const struct ctx *ctx, uint64_t flags, uint32_t cqs)
 {
 	struct ib_uverbs_attr *fd;
 	struct cmd cmd;
@@ -628,8 +653,50 @@ int channel_create(const struct ctx *ctx, uint64_t flags)
 	if (flags)
 		cmd_in(&cmd, COMPCH_ATTR_CHANNEL_CREATE_FLAGS, &flags,
 		       sizeof(flags));
+	if (cqs)
+		cmd_in(&cmd, COMPCH_ATTR_CHANNEL_CREATE_RING, &cqs,
+		       sizeof(cqs));
 	ret = cmd_run(ctx, &cmd);
 	return ret ? ret : (int)fd->data_s64;
+}
+
+void ring_map(const struct ctx *ctx, int fd, struct compch_ring_user *ring)
+{
+	struct compch_channel_info info;
+	void *at;
+	int i = 0;
+
+	while (mapped[i].at)
+		must(++i < (int)ARRAY_SIZE(mapped) ? 0 : -ENOSPC);
+	must(channel_query(ctx, fd, &info));
+	at = mmap(NULL, info.ring_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+		  0);
+	must(at == MAP_FAILED ? -errno : 0);
+	mapped[i].at = at;
+	mapped[i].size = info.ring_size;
+	compch_ring_user_init(ring, at);
+}
+
+int ring_unmap(const struct compch_ring_user *ring)
+{
+	int i;
+
+	for (i = 0; i < (int)ARRAY_SIZE(mapped); i++) {
+		if (mapped[i].at == ring->head) {
+			mapped[i].at = NULL;
+			return munmap(ring->head, mapped[i].size) ? -errno : 0;
+		}
+	}
+	return -ENOENT;
+}
+
+int channel_wake(const struct ctx *ctx, int fd)
+{
+	struct cmd cmd;
+
+	cmd_init(&cmd, COMPCH_OBJECT_CHANNEL, COMPCH_METHOD_CHANNEL_WAKE);
+	cmd_attr(&cmd, COMPCH_ATTR_CHANNEL_WAKE_FD, 0, (int64_t)fd);
+	return cmd_run(ctx, &cmd);
 }
 
 int channel_destroy(const struct ctx *ctx, int fd)

@@ -34,6 +34,8 @@
 #include <rdma/rdma_user_ioctl_cmds.h>
 #include <rdma/compch-abi.h>
 
+#include "../../userspace/libcompch/ring.h"
+
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 
 /* The driver_id of compch_testdev's devices */
@@ -162,7 +164,13 @@ int cq_destroy(struct cq *cq);
 
 /* --- our objects ----------------------------------------------------------- */
 
+/* With a ring, if COMPCH_ABI_RING is set: "some" is every second one */
 int channel_create(const struct ctx *ctx, uint64_t flags);
+int channel_create_ring(const struct ctx *ctx, uint64_t flags, uint32_t cqs);
+/* Maps the ring of a channel, or exit; abi_done() unmaps it, if need be */
+void ring_map(const struct ctx *ctx, int fd, struct compch_ring_user *ring);
+int ring_unmap(const struct compch_ring_user *ring);
+int channel_wake(const struct ctx *ctx, int fd);
 int channel_destroy(const struct ctx *ctx, int fd);
 int channel_cancel(const struct ctx *ctx, int fd);
 int channel_query(const struct ctx *ctx, int fd,

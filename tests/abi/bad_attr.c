@@ -11,6 +11,7 @@ enum kind {
 	IDR,	/* a handle */
 	FD,	/* a raw fd */
 	FLAGS,	/* 4 or 8 bytes */
+	U32,
 	U64,
 	OUT,	/* a structure */
 };
@@ -33,7 +34,8 @@ struct method {
 static const struct method methods[] = {
 	{ "CHANNEL_CREATE", COMPCH_OBJECT_CHANNEL, COMPCH_METHOD_CHANNEL_CREATE,
 	  { { COMPCH_ATTR_CHANNEL_CREATE_FD, NEW },
-	    { COMPCH_ATTR_CHANNEL_CREATE_FLAGS, FLAGS, true } } },
+	    { COMPCH_ATTR_CHANNEL_CREATE_FLAGS, FLAGS, true },
+	    { COMPCH_ATTR_CHANNEL_CREATE_RING, U32, true } } },
 	{ "CHANNEL_DESTROY", COMPCH_OBJECT_CHANNEL,
 	  COMPCH_METHOD_CHANNEL_DESTROY,
 	  { { COMPCH_ATTR_CHANNEL_DESTROY_FD, FD } } },
@@ -43,6 +45,8 @@ static const struct method methods[] = {
 	  { { COMPCH_ATTR_CHANNEL_QUERY_FD, FD },
 	    { COMPCH_ATTR_CHANNEL_QUERY_RESP, OUT, false,
 	      sizeof(struct compch_channel_info) } } },
+	{ "CHANNEL_WAKE", COMPCH_OBJECT_CHANNEL, COMPCH_METHOD_CHANNEL_WAKE,
+	  { { COMPCH_ATTR_CHANNEL_WAKE_FD, FD } } },
 	{ "ASSOC_CREATE", COMPCH_OBJECT_ASSOC, COMPCH_METHOD_ASSOC_CREATE,
 	  { { COMPCH_ATTR_ASSOC_CREATE_HANDLE, NEW },
 	    { COMPCH_ATTR_ASSOC_CREATE_CQ, IDR },
@@ -90,6 +94,9 @@ static void build(const struct method *m, struct cmd *cmd, bool optional)
 			break;
 		case FD:
 			cmd_attr(cmd, a->id, 0, target);
+			break;
+		case U32:
+			cmd_attr(cmd, a->id, 4, 0)->data = 1;
 			break;
 		case FLAGS:
 		case U64:
@@ -163,6 +170,10 @@ static void one_attr(const struct method *m, const struct attr *a)
 			break;
 		case FLAGS:
 			if (len == 4 || len == 8)
+				continue;
+			break;
+		case U32:
+			if (len == 4)
 				continue;
 			break;
 		case U64:
@@ -292,7 +303,7 @@ int main(int argc, char **argv)
 
 	check_case("unknown methods and objects");
 	cmd_init(&cmd, COMPCH_OBJECT_CHANNEL,
-		 COMPCH_METHOD_CHANNEL_QUERY + 1);
+		 COMPCH_METHOD_CHANNEL_WAKE + 1);
 	fails(&cmd, -EPROTONOSUPPORT);
 	cmd_init(&cmd, COMPCH_OBJECT_ASSOC, COMPCH_METHOD_ASSOC_QUERY + 1);
 	fails(&cmd, -EPROTONOSUPPORT);

@@ -30,6 +30,10 @@ static const struct setting {
 	{ "/sys/kernel/debug/failslab/ignore-gfp-wait", "N", "Y" },
 	{ "/sys/kernel/debug/failslab/verbose", "0", "2" },
 	{ "/sys/kernel/debug/fail_page_alloc/verbose", "0", "2" },
+	{ "/sys/kernel/debug/fail_page_alloc/ignore-gfp-wait", "N", "Y" },
+	{ "/sys/kernel/debug/fail_page_alloc/min-order", "0", "1" },
+	/* kmemleak's complaint of a failure of its own, under a raw lock */
+	{ "/proc/sys/kernel/printk", "4", "7" },
 	{ "/sys/kernel/debug/fail_usercopy/verbose", "0", "2" },
 };
 
@@ -157,6 +161,13 @@ static void walk(struct state *s, const struct op *op)
 static int create_call(struct state *s)
 {
 	s->got = channel_create(&s->ctx, COMPCH_CHANNEL_COALESCE);
+	return s->got;
+}
+
+/* With a ring of some pages */
+static int create_ring_call(struct state *s)
+{
+	s->got = channel_create_ring(&s->ctx, COMPCH_CHANNEL_COALESCE, 1000);
 	return s->got;
 }
 
@@ -380,6 +391,9 @@ static int calls(void)
 {
 	static const struct op create = {
 		"CHANNEL CREATE", create_call, create_undo, create_intact
+	}, create_ring = {
+		"CHANNEL CREATE with a ring", create_ring_call, create_undo,
+		create_intact
 	}, assoc = {
 		"ASSOC CREATE", assoc_call, assoc_undo, assoc_intact
 	}, crowded = {
@@ -414,6 +428,7 @@ static int calls(void)
 	must(cq_create(&s.ctx, &s.cq, -1));
 
 	walk(&s, &create);
+	walk(&s, &create_ring);
 	walk(&s, &assoc);
 
 	/* Enough for the module's table to grow, at the next one */

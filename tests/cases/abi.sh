@@ -1,11 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #
-# abi.sh [PROGRAM [MODE]]
+# abi.sh [--rings | PROGRAM [MODE]]
 #
 # The tests of the kernel interface: all that tests/abi/LIST names, each with
 # its own verdict, or a single one. In the end no object of ours may be left,
 # and both modules must unload.
+#
+# With --rings, those of our channels once more, where all channels have an
+# event ring; and those of more than one channel, where every second one has.
 #
 # abi.sh --list prints a list for tests/vm/run.sh that runs each one by itself,
 # with its part of the kernel log.
@@ -41,8 +44,19 @@ for dev in compch_test0 compch_test1; do
 	rdma_uverbs "$dev" >/dev/null || fail "$dev has no uverbs device"
 done
 
+# Those that say nothing new are left out, and what is counted later with a ring.
+rings()
+{
+	lines | grep -v -E ' stock|^(ring|sysfs|extended|fail_nth|counters)' |
+		grep -v '^move_stress' | sed 's/^/all:/'
+	lines | grep -E '^(move|coalesce|two_devices|close_channel|order)$' |
+		sed 's/^/some:/'
+}
+
 passed=0 failed=0 skipped=0
-if [ $# -gt 0 ]; then
+if [ "${1:-}" = --rings ]; then
+	rings
+elif [ $# -gt 0 ]; then
 	echo "$*"
 else
 	lines
@@ -50,6 +64,13 @@ fi >/tmp/abi.list
 
 while read -r program mode <&3; do
 	name=$program${mode:+ $mode}
+	unset COMPCH_ABI_RING
+	case $program in
+	*:*)
+		export COMPCH_ABI_RING="${program%%:*}"
+		program=${program#*:}
+		;;
+	esac
 	[ ! -w /dev/kmsg ] || echo "compch-abi: $name" >/dev/kmsg
 	# shellcheck disable=SC2086 # there may be none
 	"$programs/$program" $mode >/tmp/abi.out 2>&1 3<&-

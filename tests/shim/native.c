@@ -1,10 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* See native.h. */
 #include <dlfcn.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "native.h"
+
+#undef ibv_create_comp_channel
+
+struct ibv_comp_channel *native_channel(struct ibv_context *context)
+{
+	struct compch_channel_attr attr = {
+		.comp_mask = COMPCH_CHANNEL_ATTR_RING,
+	};
+	struct ibv_comp_channel *channel;
+	const char *ring = getenv("NATIVE_RING");
+	int ret;
+
+	if (!ring)
+		return ibv_create_comp_channel(context);
+	attr.ring_cqs = atoi(ring);
+	ret = compch_create_channel(context, &attr, &channel);
+	if (ret)
+		errno = ret;
+	return channel;
+}
 
 struct ibv_comp_channel *native_stock_channel(struct ibv_context *context)
 {

@@ -52,6 +52,63 @@ static void coalesce(void)
 	CHECK_EQ(ibv_destroy_comp_channel(channel), 0);
 }
 
+static int create_ring(uint32_t cqs, uint32_t reserved,
+		       struct ibv_comp_channel **channel)
+{
+	struct compch_channel_attr attr = {
+		.comp_mask = COMPCH_CHANNEL_ATTR_RING,
+		.ring_cqs = cqs,
+		.reserved = reserved,
+	};
+	int ret;
+
+	*channel = (void *)1;
+	errno = 4711;
+	ret = compch_create_channel(rdma.context, &attr, channel);
+	CHECK_EQ(errno, 4711);
+	CHECK(!*channel == !!ret);
+	return ret;
+}
+
+/* An event ring has room for so many CQs, and its events can be read as well. */
+static void ring(void)
+{
+	struct compch_channel_info info;
+	struct ibv_comp_channel *channel;
+	struct native_cq n[2];
+	struct ibv_cq *got;
+	void *context;
+	int i, count;
+
+	CHECK_EQ(create_ring(0, 0, &channel), EINVAL);
+	CHECK_EQ(create_ring(COMPCH_RING_MAX_CQS + 1, 0, &channel), EINVAL);
+	CHECK_EQ(create_ring(1, 1, &channel), EINVAL);
+	CHECK_EQ(create_ring(COMPCH_RING_MAX_CQS, 0, &channel), 0);
+	CHECK_EQ(ibv_destroy_comp_channel(channel), 0);
+	CHECK_EQ(create_ring(2, 0, &channel), 0);
+	CHECK_EQ(compch_query_channel(channel, &info), 0);
+	CHECK_EQ(info.ring_cqs, 2);
+	for (i = 0; i < 2; i++)
+		native_cq(&rdma, &n[i], channel);
+	CHECK(!ibv_create_cq(rdma.context, 1, NULL, channel, 0));
+	CHECK_EQ(errno, ENOSPC);
+	for (i = 0; i < 2; i++) {
+		native_event(&rdma, &n[0]);
+		native_event(&rdma, &n[1]);
+		CHECK_EQ(compch_get_events(channel, &got, 1, 0, &count), 0);
+		CHECK(got == n[0].cq);
+		CHECK_EQ(ibv_get_cq_event(channel, &got, &context), 0);
+		CHECK(got == n[1].cq);
+		CHECK_EQ(compch_get_events(channel, &got, 1, 0, &count),
+			 ETIMEDOUT);
+		ibv_ack_cq_events(n[0].cq, 1);
+		ibv_ack_cq_events(n[1].cq, 1);
+	}
+	for (i = 0; i < 2; i++)
+		native_cq_destroy(&n[i]);
+	CHECK_EQ(ibv_destroy_comp_channel(channel), 0);
+}
+
 /* What is known of a channel and its CQ, at each step */
 static void query(struct ibv_comp_channel *channel)
 {
@@ -107,7 +164,10 @@ int main(int argc, char **argv)
 	CHECK_EQ(compch_is_native(channel), ours);
 	if (ours) {
 		query(channel);
+		ring();
 	} else {
+		CHECK_EQ(create_ring(1, 0, &(struct ibv_comp_channel *){ 0 }),
+			 EOPNOTSUPP);
 		CHECK_EQ(compch_query_channel(channel, &info), EOPNOTSUPP);
 		native_cq(&rdma, &n, channel);
 		CHECK_EQ(compch_query_cq(n.cq, &cq_info), EINVAL);

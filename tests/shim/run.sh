@@ -69,8 +69,15 @@ run_list()
 		esac
 		# shellcheck disable=SC2086 # arguments
 		case $mode in
-		ours) run "$program $arguments" ours \
-			"$tests/$program" $arguments ;;
+		ours)
+			run "$program $arguments" ours \
+				"$tests/$program" $arguments
+			case $program in
+			native_create | native_warn) ;;
+			native_*) run "$program $arguments, with rings" ours \
+				env NATIVE_RING=64 "$tests/$program" $arguments ;;
+			esac
+			;;
 		stock) run "$program $arguments" stock \
 			"$tests/$program" $arguments ;;
 		esac

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "compch-private.h"
@@ -73,31 +74,60 @@ void compch_channel_fork_child(void)
 	channel_dead_end = link;
 }
 
+/* Maps the ring of a channel; 0 or an errno value. */
+static int ring_map(const struct compch_context *ctx, int fd, void **map,
+		    size_t *size)
+{
+	struct compch_channel_info info;
+	int saved = errno;
+	int ret;
+
+	ret = compch_ioctl_channel_query(ctx, fd, &info);
+	if (ret)
+		return ret;
+	*map = mmap(NULL, info.ring_size, PROT_READ | PROT_WRITE, MAP_SHARED,
+		    fd, 0);
+	if (*map == MAP_FAILED) {
+		ret = errno;
+		errno = saved;
+		return ret;
+	}
+	*size = info.ring_size;
+	return 0;
+}
+
 /**
  * compch_channel_create() - create a channel
  * @ctx: the context that it is to belong to, which is supported
  * @flags: enum compch_channel_flags
+ * @ring_cqs: CQs that its event ring is to have room for, or 0: no ring
  *
  * Errors: ENOMEM, and those of CHANNEL_CREATE in <rdma/compch-abi.h>;
  * EPROTONOSUPPORT and ENOTTY mean that the context cannot have one.
  */
 struct compch_channel *compch_channel_create(struct compch_context *ctx,
-					     uint32_t flags)
+					     uint32_t flags, uint32_t ring_cqs)
 {
 	struct compch_channel *ch;
+	size_t ring_size = 0;
+	void *ring = NULL;
 	int ret, fd;
 
-	ret = compch_ioctl_channel_create(ctx, flags, &fd);
+	ret = compch_ioctl_channel_create(ctx, flags, ring_cqs, &fd);
 	if (ret) {
 		errno = ret;
 		return NULL;
 	}
+	if (ring_cqs) {
+		ret = ring_map(ctx, fd, &ring, &ring_size);
+		if (ret)
+			goto close_fd;
+	}
 	/* Nothing may fail later: this memory is never given back. */
 	ch = channel_alloc();
 	if (!ch) {
-		close(fd);
-		errno = ENOMEM;
-		return NULL;
+		ret = ENOMEM;
+		goto unmap_ring;
 	}
 	/* The lock is for late calls of its former life. */
 	compch_registry_lock();
@@ -109,6 +139,11 @@ struct compch_channel *compch_channel_create(struct compch_context *ctx,
 	ch->refs++; /* the program's; late calls may have some */
 	ch->destroying = false;
 	ch->lost = false;
+	if (ring)
+		compch_ring_user_init(&ch->ring, ring);
+	else
+		ch->ring.head = NULL;
+	ch->ring_size = ring_size;
 	compch_context_ref_locked(ctx);
 	/* Pairs with compch_channel_use() and its callers. */
 	__atomic_store_n(&ch->dead, false, __ATOMIC_SEQ_CST);
@@ -116,6 +151,39 @@ struct compch_channel *compch_channel_create(struct compch_context *ctx,
 		compch_registry_add(&ch->node, COMPCH_CHANNEL, &ch->base);
 	compch_registry_unlock();
 	return ch;
+
+unmap_ring:
+	if (ring)
+		munmap(ring, ring_size);
+close_fd:
+	close(fd);
+	errno = ret;
+	return NULL;
+}
+
+/**
+ * compch_channel_context() - a context to call the kernel with
+ * @ch: a channel, in use
+ * @ctx: set to that, with a reference
+ *
+ * Return: 0, EBADF if the channel is destroyed, EIO if its context is closed,
+ * and so the channel.
+ */
+int compch_channel_context(struct compch_channel *ch,
+			   struct compch_context **ctx)
+{
+	int ret = 0;
+
+	compch_registry_lock();
+	*ctx = ch->ctx;
+	if (ch->dead || !*ctx)
+		ret = EBADF;
+	else if (!(*ctx)->context)
+		ret = EIO;
+	else
+		compch_context_ref_locked(*ctx);
+	compch_registry_unlock();
+	return ret;
 }
 
 /**
@@ -146,6 +214,8 @@ static void channel_release(struct compch_channel *ch, unsigned int refs)
 	struct compch_context *ctx = NULL;
 	int saved = errno;
 	bool last_ctx = false;
+	void *ring = NULL;
+	size_t ring_size = 0;
 	int fd = -1;
 
 	compch_registry_lock();
@@ -155,11 +225,16 @@ static void channel_release(struct compch_channel *ch, unsigned int refs)
 	    !__atomic_load_n(&ch->users, __ATOMIC_SEQ_CST)) {
 		if (!ch->lost)
 			fd = ch->base.fd;
+		ring = ch->ring.head;
+		ring_size = ch->ring_size;
+		ch->ring.head = NULL;
 		ctx = ch->ctx;
 		ch->ctx = NULL;
 		last_ctx = compch_context_put_locked(ctx);
 	}
 	compch_registry_unlock();
+	if (ring)
+		munmap(ring, ring_size);
 	if (fd >= 0)
 		close(fd);
 	if (last_ctx)

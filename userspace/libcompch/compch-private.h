@@ -65,6 +65,8 @@
 #include <infiniband/verbs.h>
 #include <rdma/compch-abi.h>
 
+#include "ring.h"
+
 #define COMPCH_EXPORT __attribute__((visibility("default")))
 #define COMPCH_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 
@@ -230,11 +232,15 @@ struct compch_channel {
 	bool lost;			/* [R] the fd is no longer ours */
 	struct compch_channel *next_dead; /* [R] */
 	struct compch_waiters waiters;
+	struct compch_ring_user ring;	/* head NULL: it has none, as in a child */
+	size_t ring_size;
 };
 
 void compch_channel_fork_child(void);
 struct compch_channel *compch_channel_create(struct compch_context *ctx,
-					     uint32_t flags);
+					     uint32_t flags, uint32_t ring_cqs);
+int compch_channel_context(struct compch_channel *ch,
+			   struct compch_context **ctx);
 struct compch_channel *compch_channel_get(struct ibv_comp_channel *channel);
 void compch_channel_put(struct compch_channel *ch);
 struct compch_channel *compch_channel_use(struct ibv_comp_channel *channel);
@@ -304,6 +310,8 @@ struct compch_stock {
 	pthread_cond_t cond;
 	bool reading;			/* a thread does; others wait for @cond */
 	struct compch_waiters waiters;
+	struct compch_ring_user ring;	/* head NULL: it has none, as in a child */
+	size_t ring_size;
 };
 
 int compch_stock_get(struct ibv_comp_channel *channel,
@@ -324,11 +332,12 @@ int compch_stock_get_events(struct compch_stock *stock, struct ibv_cq **cqs,
 
 /* ioctl.c: the methods of <rdma/compch-abi.h> */
 int compch_ioctl_channel_create(const struct compch_context *ctx,
-				uint32_t flags, int *fd);
+				uint32_t flags, uint32_t ring_cqs, int *fd);
 int compch_ioctl_channel_destroy(const struct compch_context *ctx, int fd);
 int compch_ioctl_channel_cancel(const struct compch_context *ctx, int fd);
 int compch_ioctl_channel_query(const struct compch_context *ctx, int fd,
 			       struct compch_channel_info *info);
+int compch_ioctl_channel_wake(const struct compch_context *ctx, int fd);
 int compch_ioctl_assoc_create(const struct compch_context *ctx,
 			      uint32_t cq_handle, int channel_fd,
 			      uint32_t *handle);

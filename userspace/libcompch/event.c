@@ -108,6 +108,30 @@ static ssize_t event_read(int fd, struct ib_uverbs_comp_event_desc *descs,
 }
 
 /*
+ * What is in the channel's ring, without a system call.  The kernel says when
+ * there is more to be heard of the channel than events.
+ *
+ * Return: the number of events; negative: read instead.
+ */
+static int event_from_ring(struct compch_channel *ch,
+			   struct ib_uverbs_comp_event_desc *descs, int max)
+{
+	struct compch_context *ctx;
+	bool wake;
+	int n;
+
+	if (!ch->ring.head || compch_ring_attention(&ch->ring))
+		return -1;
+	n = compch_ring_take_events(&ch->ring, (__u64 *)descs, max, &wake);
+	/* Somebody has looked while these were in our hands. */
+	if (wake && !compch_channel_context(ch, &ctx)) {
+		compch_ioctl_channel_wake(ctx, ch->base.fd);
+		compch_context_put(ctx);
+	}
+	return n;
+}
+
+/*
  * What stock ibv_get_cq_event() does with an event: the provider counts them,
  * and some ignore the next request for notification if one is missing.
  */
@@ -144,11 +168,16 @@ int compch_channel_get_events(struct compch_channel *ch, struct ibv_cq **cqs,
 	/* Pairs with channel_bury_locked(): see compch_channel_use(). */
 	if (__atomic_load_n(&ch->dead, __ATOMIC_SEQ_CST))
 		return EBADF;
-	len = event_read(ch->base.fd, descs, max, timeout);
-	errno = saved;
-	if (len < 0)
-		return -len;
-	n = len / sizeof(descs[0]);
+	n = event_from_ring(ch, descs, max);
+	if (!n && !timeout)
+		return ETIMEDOUT;
+	if (n <= 0) {
+		len = event_read(ch->base.fd, descs, max, timeout);
+		errno = saved;
+		if (len < 0)
+			return -len;
+		n = len / sizeof(descs[0]);
+	}
 	for (i = 0; i < n; i++)
 		cqs[i] = event_take(&descs[i]);
 	*count = n;

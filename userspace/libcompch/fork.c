@@ -20,6 +20,8 @@ static void fork_reset_channel(struct compch_node *node, void *arg)
 	(void)arg;
 	ch = compch_container_of(node, struct compch_channel, node);
 	ch->destroying = ch->dead;
+	/* The mapping is the parent's alone. */
+	ch->ring.head = NULL;
 }
 
 static void fork_reset_cq(struct compch_node *node, void *arg)

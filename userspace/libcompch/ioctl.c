@@ -4,6 +4,7 @@
  * returns 0 or one of the errno values given there.
  */
 #include <errno.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
 
@@ -81,10 +82,11 @@ static int ioctl_do(const struct compch_context *ctx, union ioctl_call *call,
  * compch_ioctl_channel_create() - CHANNEL_CREATE
  * @ctx: the context that it is to belong to
  * @flags: enum compch_channel_flags
+ * @ring_cqs: CQs that its ring is to have room for, or 0: no ring
  * @fd: set to its file descriptor
  */
 int compch_ioctl_channel_create(const struct compch_context *ctx,
-				uint32_t flags, int *fd)
+				uint32_t flags, uint32_t ring_cqs, int *fd)
 {
 	union ioctl_call call = { .room = "" };
 	struct ib_uverbs_attr *out;
@@ -93,6 +95,11 @@ int compch_ioctl_channel_create(const struct compch_context *ctx,
 	out = ioctl_fd(&call, COMPCH_ATTR_CHANNEL_CREATE_FD, 0);
 	if (flags)
 		ioctl_flags(&call, COMPCH_ATTR_CHANNEL_CREATE_FLAGS, flags);
+	/* Small input stands in the attribute itself, at its beginning. */
+	if (ring_cqs)
+		memcpy(&ioctl_attr(&call, COMPCH_ATTR_CHANNEL_CREATE_RING,
+				   sizeof(ring_cqs))->data,
+		       &ring_cqs, sizeof(ring_cqs));
 	ret = ioctl_do(ctx, &call, COMPCH_OBJECT_CHANNEL,
 		       COMPCH_METHOD_CHANNEL_CREATE);
 	if (!ret)
@@ -143,6 +150,20 @@ int compch_ioctl_channel_query(const struct compch_context *ctx, int fd,
 	ioctl_out(&call, COMPCH_ATTR_CHANNEL_QUERY_RESP, info, sizeof(*info));
 	return ioctl_do(ctx, &call, COMPCH_OBJECT_CHANNEL,
 			COMPCH_METHOD_CHANNEL_QUERY);
+}
+
+/**
+ * compch_ioctl_channel_wake() - CHANNEL_WAKE
+ * @ctx: any context
+ * @fd: the channel
+ */
+int compch_ioctl_channel_wake(const struct compch_context *ctx, int fd)
+{
+	union ioctl_call call = { .room = "" };
+
+	ioctl_fd(&call, COMPCH_ATTR_CHANNEL_WAKE_FD, fd);
+	return ioctl_do(ctx, &call, COMPCH_OBJECT_CHANNEL,
+			COMPCH_METHOD_CHANNEL_WAKE);
 }
 
 /**

@@ -7,14 +7,14 @@
 
 #include "compch-private.h"
 
-/* A stock one, if that will do */
-static int create_stock(struct ibv_context *context, uint32_t flags,
+/* A stock one, if that will do, and nothing more is asked for */
+static int create_stock(struct ibv_context *context, bool more,
 			struct ibv_comp_channel **channel)
 {
 	int saved = errno;
 	int ret = 0;
 
-	if (flags)
+	if (more)
 		return EOPNOTSUPP;
 	*channel = compch_real()->create_comp_channel(context);
 	if (!*channel)
@@ -25,7 +25,7 @@ static int create_stock(struct ibv_context *context, uint32_t flags,
 
 /* One of ours; EOPNOTSUPP, and why, if the context cannot have any */
 static int create_native(struct compch_context *ctx, uint32_t flags,
-			 struct ibv_comp_channel **channel,
+			 uint32_t ring_cqs, struct ibv_comp_channel **channel,
 			 enum compch_support *support)
 {
 	struct compch_channel *ch;
@@ -35,7 +35,7 @@ static int create_native(struct compch_context *ctx, uint32_t flags,
 	*support = compch_context_support(ctx);
 	if (*support != COMPCH_SUPPORTED)
 		return EOPNOTSUPP;
-	ch = compch_channel_create(ctx, flags);
+	ch = compch_channel_create(ctx, flags, ring_cqs);
 	if (ch) {
 		*channel = &ch->base;
 		return 0;
@@ -59,7 +59,8 @@ static int create_native(struct compch_context *ctx, uint32_t flags,
  * asked for more than a stock one can do.
  *
  * Errors:
- *  EINVAL	comp_mask is not 0, or a flag is unknown
+ *  EINVAL	a bit of comp_mask or a flag is unknown, or ring_cqs is not 1 to
+ *		COMPCH_RING_MAX_CQS
  *  EOPNOTSUPP	there are only stock channels, and they cannot do what @attr
  *		asks for, or COMPCH=require is set
  *  and those of compch_channel_create() and ibv_create_comp_channel()
@@ -69,24 +70,31 @@ COMPCH_EXPORT int compch_create_channel(struct ibv_context *context,
 					struct ibv_comp_channel **channel)
 {
 	uint32_t flags = attr ? attr->flags : 0;
+	uint32_t ring_cqs = 0;
 	enum compch_support support;
 	struct compch_context *ctx;
 	int ret;
 
 	*channel = NULL;
-	if (attr && (attr->comp_mask ||
+	if (attr && ((attr->comp_mask & ~(uint32_t)COMPCH_CHANNEL_ATTR_RING) ||
 		     (flags & ~(uint32_t)COMPCH_CHANNEL_COALESCE)))
 		return EINVAL;
+	if (attr && (attr->comp_mask & COMPCH_CHANNEL_ATTR_RING)) {
+		ring_cqs = attr->ring_cqs;
+		if (!ring_cqs || ring_cqs > COMPCH_RING_MAX_CQS ||
+		    attr->reserved)
+			return EINVAL;
+	}
 	if (compch_policy() == COMPCH_POLICY_OFF)
-		return create_stock(context, flags, channel);
+		return create_stock(context, flags || ring_cqs, channel);
 	ctx = compch_context_get(context);
 	if (!ctx)
 		return ENOMEM;
-	ret = create_native(ctx, flags, channel, &support);
+	ret = create_native(ctx, flags, ring_cqs, channel, &support);
 	if (support != COMPCH_SUPPORTED) {
 		ret = compch_context_unsupported(ctx, support);
 		if (!ret)
-			ret = create_stock(context, flags, channel);
+			ret = create_stock(context, flags || ring_cqs, channel);
 	}
 	compch_context_put(ctx);
 	return ret;
@@ -119,24 +127,6 @@ COMPCH_EXPORT int compch_is_native(struct ibv_comp_channel *channel)
 	return 1;
 }
 
-/* With the channel in use: a context to call the kernel with, or not */
-static int channel_context(struct compch_channel *ch,
-			   struct compch_context **ctx)
-{
-	int ret = 0;
-
-	compch_registry_lock();
-	*ctx = ch->ctx;
-	if (ch->dead || !*ctx)
-		ret = EBADF;
-	else if (!(*ctx)->context)
-		ret = EIO; /* it is closed, and the channel with it */
-	else
-		compch_context_ref_locked(*ctx);
-	compch_registry_unlock();
-	return ret;
-}
-
 /**
  * compch_query_channel() - what the kernel knows of a channel
  * @channel: the channel
@@ -157,7 +147,7 @@ COMPCH_EXPORT int compch_query_channel(struct ibv_comp_channel *channel,
 
 	if (!ch)
 		return EOPNOTSUPP;
-	ret = channel_context(ch, &ctx);
+	ret = compch_channel_context(ch, &ctx);
 	if (!ret) {
 		ret = compch_ioctl_channel_query(ctx, ch->base.fd, info);
 		compch_context_put(ctx);
@@ -195,7 +185,7 @@ COMPCH_EXPORT int compch_cancel(struct ibv_comp_channel *channel)
 		compch_stock_put(stock);
 		return ret;
 	}
-	ret = channel_context(ch, &ctx);
+	ret = compch_channel_context(ch, &ctx);
 	if (!ret) {
 		ret = compch_ioctl_channel_cancel(ctx, ch->base.fd);
 		compch_context_put(ctx);

@@ -226,7 +226,17 @@ static void compch_queue_attend(struct compch_queue *queue)
 
 	if (queue->ring)
 		WRITE_ONCE(queue->ring->shared->attention,
-			   queue->cancels || queue->closed);
+			   queue->cancels || queue->closed ||
+			   READ_ONCE(queue->ring->late));
+}
+
+/* Before who looks for events looks at the cells */
+static void compch_queue_push_late(struct compch_queue *queue)
+{
+	lockdep_assert_held(&queue->lock);
+
+	if (compch_ring_push_late(queue->ring))
+		compch_queue_attend(queue);
 }
 
 /*
@@ -370,12 +380,14 @@ void compch_queue_repair(struct compch_queue *queue)
 /* --- what both kinds have in common ---------------------------------------- */
 
 /* Is there an event to be read? */
-static bool compch_queue_has_events(const struct compch_queue *queue)
+static bool compch_queue_has_events(struct compch_queue *queue)
 {
 	lockdep_assert_held(&queue->lock);
 
-	if (queue->ring)
+	if (queue->ring) {
+		compch_queue_push_late(queue);
 		return compch_ring_has_events(queue->ring);
+	}
 	return !compch_ready_empty(queue) || !llist_empty(&queue->incoming);
 }
 
@@ -393,14 +405,13 @@ static bool compch_queue_look(struct compch_queue *queue)
 {
 	struct compch_ring *ring = queue->ring;
 
-	if (likely(!ring))
-		return compch_queue_has_events(queue);
-	compch_ring_push_late(ring);
-	if (compch_ring_has_events(ring))
+	if (compch_queue_has_events(queue))
 		return true;
+	if (likely(!ring))
+		return false;
 	WRITE_ONCE(ring->shared->hungry, true);
 	smp_mb();
-	return compch_ring_has_events(ring);
+	return compch_queue_has_events(queue);
 }
 
 /*
@@ -712,7 +723,6 @@ static unsigned int compch_queue_serve_ring(struct compch_queue *queue,
 	u64 head;
 	s64 slot;
 
-	compch_ring_push_late(ring);
 	while (n < room->max && budget--) {
 		slot = compch_ring_peek(ring, &head);
 		if (slot < 0)
@@ -989,14 +999,11 @@ ssize_t compch_queue_read(struct compch_queue *queue, struct iov_iter *to,
 		}
 		ret = compch_queue_fill(queue, to, &done);
 		/* A program may take events, or pretend to, time after time. */
-		if (!ret && !done && queue->ring && vain++)
-			ret = nonblock ? -EAGAIN :
-			      signal_pending(current) ? -ERESTARTSYS : 0;
-	} while (!ret && !done);
+	} while (!ret && !done && !(vain++ && signal_pending(current)));
 	compch_queue_pass_on(queue);
 	spin_unlock(&queue->lock);
 
-	return done ?: ret;
+	return done ?: ret ?: -ERESTARTSYS;
 }
 
 /**

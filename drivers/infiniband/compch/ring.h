@@ -11,7 +11,9 @@
  *
  * When a source leaves, its slot may be in a cell still, out of reach.  The
  * slot is marked COMPCH_RING_STALE then, and can be given to another source at
- * once: it needs not be pushed, and who pops it removes the mark.
+ * once: it needs not be pushed, and who pops it removes the mark.  (That source
+ * takes over the place in the cells as well.  Slots that have been left first are
+ * used first, so most have been popped by then.)
  *
  * Programs and the kernel do all of that in the same way, without a lock, so
  * that a program that dies or sleeps in the middle stops nobody.
@@ -66,7 +68,9 @@ struct compch_ring_own {
  * @unpushed:	slots that could not be pushed, a bitmap
  * @queued:	for compch_queue_repair(), a bitmap
  * @nr_unused:	number of slots that belong to no source
- * @unused:	those, the next one to be used last
+ * @first_unused: where in @unused the first of them is
+ * @unused:	those, in the order in which they have been left, and then again
+ *		from the beginning of the array
  */
 struct compch_ring {
 	struct compch_ring_head *shared;
@@ -79,6 +83,7 @@ struct compch_ring {
 	unsigned long *unpushed;
 	unsigned long *queued;
 	u32 nr_unused;
+	u32 first_unused;
 	u32 *unused;
 };
 
@@ -136,7 +141,7 @@ static inline void compch_ring_init(struct compch_ring *ring, void *shared,
 	ring->mask = cells - 1;
 	ring->nr_unused = cqs;
 	for (i = 0; i < cqs; i++)
-		ring->unused[i] = cqs - 1 - i;
+		ring->unused[i] = i;
 	/* As if they had been taken once */
 	for (i = 0; i < cells; i++)
 		atomic64_set(&ring->cells[i], (u64)(i - cells) << 32);
@@ -191,16 +196,22 @@ static inline void compch_ring_push(struct compch_ring *ring, u32 slot)
 	/* Pairs with compch_ring_push_late(). */
 	smp_mb__after_atomic();
 	WRITE_ONCE(ring->late, true);
+	/* Programs must come to the kernel. */
+	WRITE_ONCE(ring->shared->attention, true);
 	smp_mb();
 }
 
-/* Pushes what could not be pushed.  Only one at a time. */
-static inline void compch_ring_push_late(struct compch_ring *ring)
+/*
+ * Pushes what could not be pushed.  Only one at a time.
+ *
+ * Return: whether there may have been something.
+ */
+static inline bool compch_ring_push_late(struct compch_ring *ring)
 {
 	u32 slot;
 
 	if (likely(!READ_ONCE(ring->late)))
-		return;
+		return false;
 	WRITE_ONCE(ring->late, false);
 	/* Pairs with compch_ring_push(). */
 	smp_mb();
@@ -208,6 +219,7 @@ static inline void compch_ring_push_late(struct compch_ring *ring)
 		clear_bit(slot, ring->unpushed);
 		compch_ring_push(ring, slot);
 	}
+	return true;
 }
 
 /*
@@ -292,7 +304,7 @@ static inline bool compch_ring_has_events(struct compch_ring *ring)
 		slot = compch_ring_peek(ring, &head);
 		if (slot < 0)
 			return slot != -ENOENT;
-		if (likely(slot < ring->cqs &&
+		if (likely(slot < ring->cqs && ring->own[slot].source &&
 			   (atomic64_read(compch_ring_events(ring, slot)) &
 			    ~COMPCH_RING_STALE)))
 			return true;
@@ -351,7 +363,9 @@ static inline int compch_ring_join(struct compch_ring *ring,
 
 	if (!ring->nr_unused)
 		return -ENOSPC;
-	slot = ring->unused[--ring->nr_unused];
+	slot = ring->unused[ring->first_unused];
+	ring->first_unused = (ring->first_unused + 1) % ring->cqs;
+	ring->nr_unused--;
 	own = &ring->own[slot];
 	own->source = source;
 	own->read = 0;
@@ -379,7 +393,8 @@ static inline u64 compch_ring_leave(struct compch_ring *ring, u32 slot)
 	if (!left)
 		atomic64_set(events, 0);
 	own->source = NULL;
-	ring->unused[ring->nr_unused++] = slot;
+	ring->unused[(ring->first_unused + ring->nr_unused++) % ring->cqs] =
+		slot;
 	return min(left & ~COMPCH_RING_STALE, posted);
 }
 

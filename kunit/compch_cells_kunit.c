@@ -1,0 +1,482 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Event rings by themselves: slots and cells, a program on the other side, and
+ * one that is killed, or destroys its ring.
+ */
+
+#define COMPCH_SUITE compch_cells_kunit
+#define COMPCH_TEST_RINGS 1
+#include "compch_queue_test.h"
+
+#include <linux/irq_work.h>
+#include <linux/module.h>
+
+#include "../userspace/libcompch/ring.h"
+
+#define NR_SOURCES	3
+#define NR_CELLS	4
+
+/**
+ * struct cells_test - what each test starts with
+ * @queue: open, with a ring for NR_SOURCES
+ * @other: open, without
+ * @source: attached to @queue, with the cookies 1, 2, ...
+ * @spare: not attached, with the cookie 9
+ * @ring: the ring
+ * @user: the same for the program
+ * @got: to take to
+ * @in_flight: an event that is counted, and not posted yet
+ */
+struct cells_test {
+	struct compch_queue queue;
+	struct compch_queue other;
+	struct compch_source source[NR_SOURCES];
+	struct compch_source spare;
+	struct compch_ring *ring;
+	struct compch_ring_user user;
+	u64 got[64];
+	struct irq_work in_flight;
+};
+
+static int cells_init(struct kunit *test)
+{
+	struct cells_test *t;
+	int i;
+
+	t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, t);
+	t->ring = compch_test_ring(test, 0, NR_SOURCES);
+	compch_queue_init(&t->queue, 0, t->ring);
+	compch_queue_init(&t->other, 0, NULL);
+	compch_ring_user_init(&t->user, t->ring->shared);
+	for (i = 0; i < NR_SOURCES; i++) {
+		compch_source_init(&t->source[i], i + 1);
+		KUNIT_ASSERT_EQ(test, 0, compch_source_attach(&t->source[i],
+							      &t->queue));
+	}
+	compch_source_init(&t->spare, 9);
+	test->priv = t;
+	return 0;
+}
+
+static void fire(struct kunit *test, struct compch_source *source,
+		 unsigned int count)
+{
+	while (count--)
+		KUNIT_EXPECT_TRUE(test, compch_test_fire(source));
+}
+
+/* The program takes what there is: @want[0], @want[1], ... up to a 0. */
+static void expect_take(struct kunit *test, unsigned int max, const u64 *want)
+{
+	struct cells_test *t = test->priv;
+	unsigned int i, n;
+	bool wake;
+
+	n = compch_ring_take_events(&t->user, (__u64 *)t->got, max, &wake);
+	for (i = 0; want[i]; i++)
+		KUNIT_EXPECT_EQ(test, i < n ? t->got[i] : 0, want[i]);
+	KUNIT_EXPECT_EQ(test, i, n);
+	KUNIT_EXPECT_FALSE(test, wake);
+}
+
+#define TAKES(test, max, ...) \
+	expect_take(test, max, (const u64[]){ __VA_ARGS__, 0 })
+#define TAKES_NONE(test) expect_take(test, 64, (const u64[]){ 0 })
+
+static bool readable(struct cells_test *t)
+{
+	bool events;
+
+	spin_lock(&t->queue.lock);
+	events = compch_queue_has_events(&t->queue);
+	spin_unlock(&t->queue.lock);
+	return events;
+}
+
+static void expect_source(struct kunit *test, struct compch_source *source,
+			  u64 pending, u64 reported)
+{
+	struct compch_source_state state;
+
+	compch_source_query(source, &state);
+	KUNIT_EXPECT_EQ(test, state.pending, pending);
+	KUNIT_EXPECT_EQ(test, state.reported, reported);
+}
+
+/* To be attached once more, as a new one */
+static void renew(struct compch_source *source, u64 cookie)
+{
+	memset(source, 0, sizeof(*source));
+	compch_source_init(source, cookie);
+}
+
+static void detach(struct kunit *test, struct compch_source *source,
+		   u64 want_reported, u64 want_discarded)
+{
+	struct cells_test *t = test->priv;
+	u64 reported = 77, discarded = 77;
+
+	KUNIT_EXPECT_PTR_EQ(test, compch_source_detach(source, &reported,
+						       &discarded), &t->queue);
+	KUNIT_EXPECT_EQ(test, reported, want_reported);
+	KUNIT_EXPECT_EQ(test, discarded, want_discarded);
+}
+
+static u32 grab(struct kunit *test)
+{
+	struct cells_test *t = test->priv;
+	__u32 slot = 77;
+
+	KUNIT_ASSERT_EQ(test, compch_ring_grab(&t->user, &slot, 1), 1U);
+	KUNIT_ASSERT_LT(test, slot, (__u32)NR_SOURCES);
+	return slot;
+}
+
+/* --- a program that takes --------------------------------------------------- */
+
+static void cells_take(struct kunit *test)
+{
+	struct cells_test *t = test->priv;
+
+	TAKES_NONE(test);
+	fire(test, &t->source[1], 1);
+	fire(test, &t->source[0], 3);
+	fire(test, &t->source[2], 2);
+	TAKES(test, 4, 2, 1, 3, 1);
+	expect_source(test, &t->source[0], 1, 2);
+	/* What is put back goes behind. */
+	fire(test, &t->source[1], 1);
+	KUNIT_EXPECT_EQ(test, compch_test_next(&t->queue), 3LL);
+	TAKES(test, 64, 1, 2);
+	TAKES_NONE(test);
+	KUNIT_EXPECT_EQ(test, compch_test_next(&t->queue), (s64)-EAGAIN);
+	detach(test, &t->source[0], 3, 0);
+	detach(test, &t->source[1], 2, 0);
+	fire(test, &t->source[2], 1);
+	detach(test, &t->source[2], 2, 1);
+	/* One was read. */
+	KUNIT_EXPECT_EQ(test, compch_queue_take_taken(&t->queue), 6ULL);
+	KUNIT_EXPECT_EQ(test, compch_queue_take_taken(&t->queue), 0ULL);
+	KUNIT_EXPECT_EQ(test, t->queue.reported, 7ULL);
+}
+
+/* Where a position ends, or half of it, nothing happens. */
+static void cells_positions_wrap(struct kunit *test)
+{
+	static const u64 before[] = {
+		BIT_ULL(32) - 5, BIT_ULL(33) - 1, -6ULL,
+	};
+	struct cells_test *t = test->priv;
+	unsigned int i, j, k;
+
+	for (i = 0; i < ARRAY_SIZE(before); i++) {
+		t->ring->shared->head = before[i];
+		t->ring->shared->tail = before[i];
+		for (j = 0; j < NR_CELLS; j++)
+			atomic64_set(&t->ring->cells[(before[i] + j) %
+						     NR_CELLS],
+				     (before[i] + j - NR_CELLS) << 32);
+		for (k = 0; k < 5; k++) {
+			for (j = 0; j < NR_SOURCES; j++)
+				fire(test, &t->source[j], 2);
+			TAKES(test, 2, 1, 2);
+			KUNIT_EXPECT_EQ(test, compch_test_next(&t->queue), 3LL);
+			TAKES(test, 64, 1, 2, 3);
+			KUNIT_EXPECT_FALSE(test, readable(t));
+		}
+	}
+}
+
+/* Whoever has filled a cell, and sleeps before he increments tail, stops nobody. */
+static void cells_tail_is_late(struct kunit *test)
+{
+	struct cells_test *t = test->priv;
+
+	fire(test, &t->source[0], 1);
+	t->ring->shared->tail--;
+	TAKES(test, 1, 1);
+	fire(test, &t->source[1], 1);
+	t->ring->shared->tail--;
+	fire(test, &t->source[0], 1);
+	fire(test, &t->source[2], 2);
+	t->ring->shared->tail--;
+	TAKES(test, 2, 2, 1);
+	/* To put it back as well */
+	TAKES(test, 1, 3);
+	TAKES(test, 1, 3);
+	KUNIT_EXPECT_EQ(test, t->ring->shared->head, t->ring->shared->tail);
+}
+
+/* --- a source that leaves --------------------------------------------------- */
+
+static void cells_stale(struct kunit *test)
+{
+	struct cells_test *t = test->priv;
+
+	fire(test, &t->source[0], 2);
+	fire(test, &t->source[1], 1);
+	detach(test, &t->source[0], 0, 2);
+	KUNIT_EXPECT_EQ(test, 0, compch_source_attach(&t->spare, &t->queue));
+	/* Its cell is no event, for the kernel and for the program. */
+	KUNIT_EXPECT_EQ(test, compch_test_next(&t->queue), 2LL);
+	detach(test, &t->spare, 0, 0);
+	fire(test, &t->source[1], 1);
+	detach(test, &t->source[1], 1, 1);
+	KUNIT_EXPECT_FALSE(test, readable(t));
+	TAKES_NONE(test);
+
+	fire(test, &t->source[2], 1);
+	detach(test, &t->source[2], 0, 1);
+	TAKES_NONE(test);
+	KUNIT_EXPECT_EQ(test, t->ring->shared->head, t->ring->shared->tail);
+}
+
+/* The one that has its slot next is served from where the old one was. */
+static void cells_stale_is_used(struct kunit *test)
+{
+	struct cells_test *t = test->priv;
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		renew(&t->spare, 9);
+		fire(test, &t->source[0], 2);
+		detach(test, &t->source[0], 0, 2);
+		KUNIT_EXPECT_EQ(test, 0,
+				compch_source_attach(&t->spare, &t->queue));
+		fire(test, &t->spare, 2);
+		if (i) {
+			TAKES(test, 64, 9, 9);
+		} else {
+			KUNIT_EXPECT_EQ(test, compch_test_next(&t->queue), 9LL);
+			KUNIT_EXPECT_EQ(test, compch_test_next(&t->queue), 9LL);
+			KUNIT_EXPECT_EQ(test, compch_test_next(&t->queue),
+					(s64)-EAGAIN);
+		}
+		detach(test, &t->spare, 2, 0);
+		renew(&t->source[0], 1);
+		KUNIT_EXPECT_EQ(test, 0, compch_source_attach(&t->source[0],
+							      &t->queue));
+		KUNIT_EXPECT_FALSE(test, readable(t));
+	}
+}
+
+/* What is in the program's hands */
+static void cells_in_hands(struct kunit *test)
+{
+	struct cells_test *t = test->priv;
+	u64 cookie;
+	u32 slot;
+
+	fire(test, &t->source[0], 2);
+	slot = grab(test);
+	KUNIT_EXPECT_FALSE(test, readable(t));
+	detach(test, &t->source[0], 0, 2);
+	KUNIT_EXPECT_EQ(test, -1LL,
+			compch_ring_take_one(&t->user.slots[slot], &cookie));
+
+	fire(test, &t->source[1], 2);
+	slot = grab(test);
+	detach(test, &t->source[1], 0, 2);
+	/* Slots that were left first come first. */
+	KUNIT_EXPECT_EQ(test, 0, compch_source_attach(&t->spare, &t->queue));
+	KUNIT_EXPECT_NE(test, t->spare.slot, slot);
+	renew(&t->source[1], 2);
+	KUNIT_EXPECT_EQ(test, 0, compch_source_attach(&t->source[1],
+						      &t->queue));
+	KUNIT_EXPECT_EQ(test, t->source[1].slot, slot);
+	fire(test, &t->source[1], 1);
+	KUNIT_EXPECT_FALSE(test, readable(t));
+	KUNIT_EXPECT_EQ(test, 0LL,
+			compch_ring_take_one(&t->user.slots[slot], &cookie));
+	KUNIT_EXPECT_EQ(test, cookie, 2ULL);
+	fire(test, &t->source[1], 1);
+	TAKES(test, 64, 2);
+}
+
+/* --- held back -------------------------------------------------------------- */
+
+static void cells_held(struct kunit *test)
+{
+	struct cells_test *t = test->priv;
+	struct compch_source *source = &t->source[0];
+
+	fire(test, source, 2);
+	spin_lock(&t->queue.lock);
+	KUNIT_EXPECT_EQ(test, compch_source_hold(source), 2ULL);
+	spin_unlock(&t->queue.lock);
+	/* They are not lost, and not to be seen. */
+	fire(test, source, 3);
+	TAKES(test, 64, 1, 1);
+	spin_lock(&t->queue.lock);
+	KUNIT_EXPECT_EQ(test, compch_source_release(source, 2), 3ULL);
+	compch_ring_post(&t->queue, source, 3);
+	spin_unlock(&t->queue.lock);
+	expect_source(test, source, 3, 2);
+	fire(test, source, 1);
+	TAKES(test, 64, 1, 1, 1, 1);
+	detach(test, source, 6, 0);
+	KUNIT_EXPECT_FALSE(test, compch_test_fire(source));
+}
+
+static void cells_land(struct irq_work *work)
+{
+	struct cells_test *t = container_of(work, struct cells_test, in_flight);
+	struct compch_source *source = &t->source[0];
+
+	/* At each tick, until he waits who has to */
+	if (atomic64_read(&source->pending) >= 0) {
+		irq_work_queue(work);
+		return;
+	}
+	compch_queue_post(&t->queue, source);
+}
+
+/* An event that is counted, and posted only later, is waited for. */
+static void cells_in_flight(struct kunit *test)
+{
+	struct cells_test *t = test->priv;
+
+	fire(test, &t->source[0], 1);
+	atomic64_inc(&t->source[0].pending);
+	t->in_flight = IRQ_WORK_INIT_LAZY(cells_land);
+	irq_work_queue(&t->in_flight);
+	detach(test, &t->source[0], 0, 2);
+	irq_work_sync(&t->in_flight);
+	TAKES_NONE(test);
+}
+
+/* --- a program that was killed ----------------------------------------------- */
+
+static void cells_repair(struct kunit *test)
+{
+	struct cells_test *t = test->priv;
+	u64 cookie;
+	u32 slot;
+
+	/* One is in its hands, one is in its cell, and one has no events. */
+	fire(test, &t->source[0], 3);
+	fire(test, &t->source[1], 2);
+	slot = grab(test);
+	KUNIT_EXPECT_EQ(test, 2LL,
+			compch_ring_take_one(&t->user.slots[slot], &cookie));
+	fire(test, &t->source[0], 1);
+	KUNIT_EXPECT_EQ(test, compch_test_next(&t->queue), 2LL);
+	KUNIT_EXPECT_EQ(test, compch_test_next(&t->queue), 2LL);
+	KUNIT_EXPECT_FALSE(test, readable(t));
+	fire(test, &t->source[1], 1);
+	compch_queue_repair(&t->queue);
+	compch_queue_repair(&t->queue);
+	TAKES(test, 64, 2, 1, 1, 1);
+	KUNIT_EXPECT_FALSE(test, readable(t));
+
+	/* One that nobody has any more */
+	fire(test, &t->source[2], 1);
+	slot = grab(test);
+	detach(test, &t->source[2], 0, 1);
+	compch_queue_repair(&t->queue);
+	KUNIT_EXPECT_EQ(test, t->ring->slots[slot].events, 0ULL);
+	KUNIT_EXPECT_EQ(test, 0, compch_source_attach(&t->spare, &t->queue));
+	fire(test, &t->spare, 1);
+	TAKES(test, 64, 9);
+}
+
+/* --- a program that destroys its ring ----------------------------------------- */
+
+/* Nobody can push: the next one who looks does it. */
+static void cells_late(struct kunit *test)
+{
+	struct cells_test *t = test->priv;
+	u64 tail = t->ring->shared->tail;
+	s64 cell = atomic64_read(&t->ring->cells[tail % NR_CELLS]);
+
+	atomic64_set(&t->ring->cells[tail % NR_CELLS], (tail + 99) << 32);
+	fire(test, &t->source[0], 2);
+	KUNIT_EXPECT_TRUE(test, t->ring->late);
+	KUNIT_EXPECT_TRUE(test, compch_ring_attention(&t->user));
+	TAKES_NONE(test);
+	KUNIT_EXPECT_EQ(test, compch_test_next(&t->queue), (s64)-EAGAIN);
+	KUNIT_EXPECT_TRUE(test, compch_ring_attention(&t->user));
+	compch_queue_repair(&t->queue);
+
+	atomic64_set(&t->ring->cells[tail % NR_CELLS], cell);
+	KUNIT_EXPECT_EQ(test, compch_test_next(&t->queue), 1LL);
+	KUNIT_EXPECT_FALSE(test, compch_ring_attention(&t->user));
+	TAKES(test, 64, 1);
+	expect_source(test, &t->source[0], 0, 2);
+}
+
+static void cells_garbage(struct kunit *test)
+{
+	static const u32 slots[] = { NR_SOURCES, 1000, U32_MAX };
+	struct cells_test *t = test->priv;
+	unsigned int i;
+	u64 tail;
+
+	/* Cells that name no slot, and before one that does */
+	detach(test, &t->source[2], 0, 0);
+	for (i = 0; i < ARRAY_SIZE(slots); i++) {
+		tail = t->ring->shared->tail;
+		atomic64_set(&t->ring->cells[tail % NR_CELLS],
+			     tail << 32 | slots[i]);
+		fire(test, &t->source[0], 1);
+		if (i)
+			KUNIT_EXPECT_TRUE(test, readable(t));
+		KUNIT_EXPECT_EQ(test, compch_test_next(&t->queue), 1LL);
+		KUNIT_EXPECT_FALSE(test, readable(t));
+	}
+	/* A slot that is nobody's, with events */
+	tail = t->ring->shared->tail;
+	t->ring->slots[2].events = 5;
+	atomic64_set(&t->ring->cells[tail % NR_CELLS], tail << 32 | 2);
+	KUNIT_EXPECT_EQ(test, compch_test_next(&t->queue), (s64)-EAGAIN);
+
+	/* Counts that are none */
+	fire(test, &t->source[0], 3);
+	t->ring->slots[0].events = 1000000;
+	expect_source(test, &t->source[0], 6, 0);
+	t->ring->slots[0].events = 0;
+	expect_source(test, &t->source[0], 0, 6);
+	KUNIT_EXPECT_EQ(test, compch_test_next(&t->queue), (s64)-EAGAIN);
+	fire(test, &t->source[0], 1);
+	t->ring->slots[0].events = -1ULL;
+	detach(test, &t->source[0], 0, 7);
+
+	/* All of it */
+	memset(t->ring->shared, 0xa5, compch_ring_size(NR_SOURCES));
+	fire(test, &t->source[1], 3);
+	compch_test_next(&t->queue);
+	compch_queue_repair(&t->queue);
+	KUNIT_EXPECT_PTR_EQ(test, compch_source_move(&t->source[1], &t->other,
+						     &(u64){ 0 }), &t->queue);
+	KUNIT_EXPECT_PTR_EQ(test, compch_source_move(&t->source[1], &t->queue,
+						     &(u64){ 0 }), &t->other);
+	fire(test, &t->source[1], 1);
+	readable(t);
+}
+
+static struct kunit_case cells_cases[] = {
+	KUNIT_CASE(cells_take),
+	KUNIT_CASE(cells_positions_wrap),
+	KUNIT_CASE(cells_tail_is_late),
+	KUNIT_CASE(cells_stale),
+	KUNIT_CASE(cells_stale_is_used),
+	KUNIT_CASE(cells_in_hands),
+	KUNIT_CASE(cells_held),
+	KUNIT_CASE(cells_in_flight),
+	KUNIT_CASE(cells_repair),
+	KUNIT_CASE(cells_late),
+	KUNIT_CASE(cells_garbage),
+	{}
+};
+
+static struct kunit_suite cells_suite = {
+	.name = "compch_cells",
+	.init = cells_init,
+	.test_cases = cells_cases,
+};
+
+kunit_test_suite(cells_suite);
+
+MODULE_DESCRIPTION("KUnit tests of the event ring of a completion channel");
+MODULE_LICENSE("Dual BSD/GPL");
