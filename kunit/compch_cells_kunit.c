@@ -123,14 +123,17 @@ static void detach(struct kunit *test, struct compch_source *source,
 	KUNIT_EXPECT_EQ(test, discarded, want_discarded);
 }
 
+/* The slot that the program has taken out of its cell */
 static u32 grab(struct kunit *test)
 {
 	struct cells_test *t = test->priv;
-	__u32 slot = 77;
+	__u64 place = 77;
 
-	KUNIT_ASSERT_EQ(test, compch_ring_grab(&t->user, &slot, 1), 1U);
-	KUNIT_ASSERT_LT(test, slot, (__u32)NR_SOURCES);
-	return slot;
+	KUNIT_ASSERT_EQ(test, compch_ring_grab(&t->user, &place, 1), 1U);
+	KUNIT_ASSERT_EQ(test, place % sizeof(struct compch_ring_slot), 0ULL);
+	place /= sizeof(struct compch_ring_slot);
+	KUNIT_ASSERT_LT(test, place, (__u64)NR_SOURCES);
+	return place;
 }
 
 /* --- a program that takes --------------------------------------------------- */
@@ -408,17 +411,17 @@ static void cells_late(struct kunit *test)
 
 static void cells_garbage(struct kunit *test)
 {
-	static const u32 slots[] = { NR_SOURCES, 1000, U32_MAX };
+	static const u32 places[] = { NR_SOURCES * 16, 8, 1, U32_MAX };
 	struct cells_test *t = test->priv;
 	unsigned int i;
 	u64 tail;
 
 	/* Cells that name no slot, and before one that does */
 	detach(test, &t->source[2], 0, 0);
-	for (i = 0; i < ARRAY_SIZE(slots); i++) {
+	for (i = 0; i < ARRAY_SIZE(places); i++) {
 		tail = t->ring->shared->tail;
 		atomic64_set(&t->ring->cells[tail % NR_CELLS],
-			     tail << 32 | slots[i]);
+			     tail << 32 | places[i]);
 		fire(test, &t->source[0], 1);
 		if (i)
 			KUNIT_EXPECT_TRUE(test, readable(t));
@@ -428,7 +431,7 @@ static void cells_garbage(struct kunit *test)
 	/* A slot that is nobody's, with events */
 	tail = t->ring->shared->tail;
 	t->ring->slots[2].events = 5;
-	atomic64_set(&t->ring->cells[tail % NR_CELLS], tail << 32 | 2);
+	atomic64_set(&t->ring->cells[tail % NR_CELLS], tail << 32 | 2 * 16);
 	KUNIT_EXPECT_EQ(test, compch_test_next(&t->queue), (s64)-EAGAIN);
 
 	/* Counts that are none */

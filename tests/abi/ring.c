@@ -266,7 +266,7 @@ static void hungry(void)
 	struct ib_uverbs_comp_event_desc event;
 	struct epoll_event ev = { .events = EPOLLIN };
 	struct reader reader;
-	__u32 slot = 0;
+	__u64 slot = 0;
 	__u64 cookie = 0;
 	int ep;
 
@@ -282,7 +282,7 @@ static void hungry(void)
 	check_case("put back, it must be woken by who does that");
 	fire(&cqs[1], 2);
 	eq(compch_ring_grab(&ring, &slot, 1), 1);
-	eq(compch_ring_take_one(&ring.slots[slot], &cookie), 1);
+	eq(compch_ring_take_one(compch_ring_slot_at(&ring, slot), &cookie), 1);
 	eq(cookie, cqs[1].user_handle);
 	eq(poll_now(chan), 0);
 	reader_start(&reader, chan, DESC_SIZE);
@@ -415,7 +415,7 @@ static void killed(void)
 {
 	int ready[2], i;
 	__u64 cookie;
-	__u32 slot = 0;
+	__u64 slot = 0;
 	pid_t pid;
 	char c;
 
@@ -433,7 +433,7 @@ static void killed(void)
 			if (i > 0)
 				eq(compch_ring_grab(&ring, &slot, 1), 1);
 			if (i > 1)
-				eq(compch_ring_take_one(&ring.slots[slot],
+				eq(compch_ring_take_one(compch_ring_slot_at(&ring, slot),
 							&cookie), 2);
 			if (i > 2)
 				compch_ring_put_back(&ring, slot);

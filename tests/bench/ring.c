@@ -73,7 +73,7 @@ int main(int argc, char **argv)
 	batch(1, 1, 1, "1 event");
 	batch(64, 64, 64, "64 events of 64 CQs");
 	batch(64, 1, 64, "64 events of 1 CQ");
-	batch(64, 64, 1, "64 events of 64 CQs, one a call");
+	batch(64, 64, 1, "64 events of 64 CQs one by one");
 	nothing();
 	return abi_done();
 }

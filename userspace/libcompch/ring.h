@@ -43,22 +43,36 @@ static inline bool compch_ring_attention(const struct compch_ring_user *ring)
 	return __atomic_load_n(&ring->head->attention, __ATOMIC_ACQUIRE);
 }
 
-/* Takes the cells of up to @max slots, all of them or as many as there are. */
+static inline struct compch_ring_slot *
+compch_ring_slot_at(const struct compch_ring_user *ring, __u64 place)
+{
+	return (void *)((char *)ring->slots + place);
+}
+
+/*
+ * Takes the cells of up to @max slots, or of as many as there are, and sets
+ * @places to where these are.  At the end of the cells it may be fewer.
+ */
 static inline unsigned int compch_ring_grab(struct compch_ring_user *ring,
-					    __u32 *slots, unsigned int max)
+					    __u64 *places, unsigned int max)
 {
 	__u64 head = __atomic_load_n(&ring->head->head, __ATOMIC_ACQUIRE);
-	__u64 cell, again;
-	unsigned int n;
+	__u64 *cells, want, place, again;
+	/* As long as an address, so that the loop is short */
+	unsigned long n, end;
 
 	for (;;) {
-		for (n = 0; n < max; n++) {
-			cell = __atomic_load_n(&ring->cells[(head + n) &
-							    ring->mask],
-					       __ATOMIC_ACQUIRE);
-			if (cell >> 32 != (__u32)(head + n))
+		cells = &ring->cells[head & ring->mask];
+		end = ring->mask + 1 - (head & ring->mask);
+		if (end > max)
+			end = max;
+		want = head << 32;
+		for (n = 0; n < end; n++, want += 1ull << 32) {
+			place = __atomic_load_n(&cells[n], __ATOMIC_ACQUIRE) -
+				want;
+			if (place > 0xffffffff)
 				break;
-			slots[n] = cell;
+			places[n] = place;
 		}
 		if (n) {
 			if (__atomic_compare_exchange_n(&ring->head->head,
@@ -74,6 +88,24 @@ static inline unsigned int compch_ring_grab(struct compch_ring_user *ring,
 			head = again;
 		}
 	}
+}
+
+/*
+ * Takes the event of a slot that has been grabbed and has exactly one; that is
+ * what most are like.
+ */
+static inline bool compch_ring_take_only(struct compch_ring_slot *slot,
+					 __u64 *cookie)
+{
+	/* Without the mark, the slot stays its CQ's until we succeed. */
+	__u64 seen = __atomic_load_n(&slot->cookie, __ATOMIC_RELAXED);
+	__u64 had = 1;
+
+	if (!__atomic_compare_exchange_n(&slot->events, &had, 0, false,
+					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return false;
+	*cookie = seen;
+	return true;
 }
 
 /*
@@ -111,7 +143,7 @@ static inline __s64 compch_ring_take_one(struct compch_ring_slot *slot,
 }
 
 static inline void compch_ring_put_back(struct compch_ring_user *ring,
-					__u32 slot)
+					__u64 place)
 {
 	__u64 tail, *cell, had;
 	__u32 lap;
@@ -124,7 +156,7 @@ static inline void compch_ring_put_back(struct compch_ring_user *ring,
 		lap = (__u32)tail - (__u32)(had >> 32);
 		done = lap == ring->mask + 1 &&
 		       __atomic_compare_exchange_n(cell, &had,
-						   tail << 32 | slot, false,
+						   tail << 32 | place, false,
 						   __ATOMIC_ACQ_REL,
 						   __ATOMIC_RELAXED);
 		if (done || !lap)
@@ -133,6 +165,52 @@ static inline void compch_ring_put_back(struct compch_ring_user *ring,
 						    __ATOMIC_ACQ_REL,
 						    __ATOMIC_RELAXED);
 	} while (!done);
+}
+
+/*
+ * Takes one event each of @held slots that have been grabbed, in their order, as
+ * long as @cookies has room.  Sets @held to how many have more, which are at the
+ * beginning of @places then.  Those that there was no room for are put back.
+ *
+ * Return: the number of events.
+ */
+static inline unsigned int compch_ring_round(struct compch_ring_user *ring,
+					     __u64 *places, unsigned int *held,
+					     __u64 *cookies, unsigned int room)
+{
+	unsigned int n = 0, kept = 0, i;
+	__s64 left;
+
+	for (i = 0; i < *held && n < room; i++) {
+		left = compch_ring_take_one(compch_ring_slot_at(ring, places[i]),
+					    &cookies[n]);
+		n += left >= 0;
+		if (left > 0)
+			places[kept++] = places[i];
+	}
+	/* Not served in this round, and so ahead of the others */
+	for (; i < *held; i++)
+		compch_ring_put_back(ring, places[i]);
+	*held = kept;
+	return n;
+}
+
+/* The rest of compch_ring_take_events(): what has not exactly one event */
+static __attribute__((noinline)) unsigned int
+compch_ring_take_rest(struct compch_ring_user *ring, __u64 *places,
+		      unsigned int held, __u64 *cookies, unsigned int room,
+		      bool *put)
+{
+	unsigned int n = 0;
+
+	while (held && n < room)
+		n += compch_ring_round(ring, places, &held, cookies + n,
+				       room - n);
+	/* What is in our hands, nobody sees. */
+	*put = true;
+	while (held)
+		compch_ring_put_back(ring, *places++), held--;
+	return n;
 }
 
 /**
@@ -151,40 +229,31 @@ static inline unsigned int
 compch_ring_take_events(struct compch_ring_user *ring, __u64 *cookies,
 			unsigned int max, bool *wake)
 {
-	__u32 slots[COMPCH_RING_HANDS];
-	unsigned int n = 0, held, kept, i;
+	__u64 places[COMPCH_RING_HANDS], *out;
+	char *slots = (char *)ring->slots;
+	unsigned long held, i;
+	unsigned int n = 0;
 	bool put = false;
-	__s64 left;
 
 	*wake = false;
 	while (n < max) {
-		held = compch_ring_grab(ring, slots, max - n < COMPCH_RING_HANDS ?
+		held = compch_ring_grab(ring, places,
+					max - n < COMPCH_RING_HANDS ?
 					max - n : COMPCH_RING_HANDS);
 		if (!held)
 			break;
-		/* Round after round, of those that have more */
-		do {
-			kept = 0;
-			for (i = 0; i < held && n < max; i++) {
-				left = compch_ring_take_one(&ring->slots[slots[i]],
-							    &cookies[n]);
-				n += left >= 0;
-				if (left > 0)
-					slots[kept++] = slots[i];
-			}
-			/* Not served in this round, and so ahead of the others */
-			while (i < held) {
-				compch_ring_put_back(ring, slots[i++]);
-				put = true;
-			}
-			held = kept;
-		} while (held && n < max);
+		out = cookies + n;
 		for (i = 0; i < held; i++) {
-			compch_ring_put_back(ring, slots[i]);
-			put = true;
+			if (!compch_ring_take_only((void *)(slots + places[i]),
+						   &out[i]))
+				break;
 		}
+		n += i;
+		if (i < held)
+			n += compch_ring_take_rest(ring, places + i, held - i,
+						   cookies + n, max - n, &put);
 	}
-	if (put) {
+	if (__builtin_expect(put, 0)) {
 		/* Pairs with compch_queue_look() in the kernel. */
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
 		*wake = __atomic_load_n(&ring->head->hungry, __ATOMIC_RELAXED);

@@ -329,14 +329,15 @@ static u64 compch_queue_leave_ring(struct compch_queue *queue,
 static void compch_ring_find_queued(struct compch_ring *ring)
 {
 	u64 head = atomic64_read(compch_ring_head(ring));
+	u32 i, slot;
 	u64 cell;
-	u32 i;
 
 	bitmap_copy(ring->queued, ring->unpushed, ring->cqs);
-	for (i = 0; i <= ring->mask; i++, head++) {
-		cell = atomic64_read(&ring->cells[head & ring->mask]);
-		if (cell >> 32 == (u32)head && (u32)cell < ring->cqs)
-			__set_bit((u32)cell, ring->queued);
+	for (i = 0; i < ring->nr_cells; i++, head++) {
+		cell = atomic64_read(&ring->cells[head & (ring->nr_cells - 1)]);
+		slot = compch_ring_cell_slot(cell);
+		if (cell >> 32 == (u32)head && slot < ring->cqs)
+			__set_bit(slot, ring->queued);
 	}
 }
 
@@ -377,6 +378,12 @@ void compch_queue_repair(struct compch_queue *queue)
 	compch_queue_wake(queue);
 }
 
+static noinline bool compch_queue_ring_has_events(struct compch_queue *queue)
+{
+	compch_queue_push_late(queue);
+	return compch_ring_has_events(queue->ring);
+}
+
 /* --- what both kinds have in common ---------------------------------------- */
 
 /* Is there an event to be read? */
@@ -384,11 +391,9 @@ static bool compch_queue_has_events(struct compch_queue *queue)
 {
 	lockdep_assert_held(&queue->lock);
 
-	if (queue->ring) {
-		compch_queue_push_late(queue);
-		return compch_ring_has_events(queue->ring);
-	}
-	return !compch_ready_empty(queue) || !llist_empty(&queue->incoming);
+	if (!llist_empty(&queue->incoming) || !compch_ready_empty(queue))
+		return true;
+	return unlikely(queue->ring) && compch_queue_ring_has_events(queue);
 }
 
 /*
@@ -410,6 +415,7 @@ static bool compch_queue_look(struct compch_queue *queue)
 	if (likely(!ring))
 		return false;
 	WRITE_ONCE(ring->shared->hungry, true);
+	/* Pairs with what a program does behind its put-back. */
 	smp_mb();
 	return compch_queue_has_events(queue);
 }
@@ -717,7 +723,7 @@ static unsigned int compch_queue_serve_ring(struct compch_queue *queue,
 					    struct compch_room *room)
 {
 	struct compch_ring *ring = queue->ring;
-	unsigned int n = 0, budget = ring->mask + 1 + room->max;
+	unsigned int n = 0, budget = ring->nr_cells + room->max;
 	struct compch_ring_own *own;
 	bool taken;
 	u64 head;
@@ -756,13 +762,13 @@ static unsigned int compch_queue_serve(struct compch_queue *queue,
 
 	lockdep_assert_held(&queue->lock);
 
-	if (queue->ring)
-		return compch_queue_serve_ring(queue, room);
 	fresh = compch_queue_collect(queue);
 
 	if (likely(fresh && compch_ready_empty(queue) && room->user &&
 		   !(queue->flags & COMPCH_QUEUE_COALESCE)))
 		n = compch_queue_serve_fresh(queue, room, &fresh);
+	else if (queue->ring)
+		return compch_queue_serve_ring(queue, room);
 	compch_ready_append_all(queue, fresh);
 	if (!room->fault)
 		n = compch_queue_serve_ready(queue, room, n);

@@ -30,6 +30,7 @@
 
 #include <linux/atomic.h>
 #include <linux/bitmap.h>
+#include <linux/bitops.h>
 #include <linux/errno.h>
 #include <linux/log2.h>
 #include <linux/minmax.h>
@@ -63,7 +64,7 @@ struct compch_ring_own {
  * @cells:	the cells there
  * @own:	by slot
  * @cqs:	number of slots
- * @mask:	number of cells, less 1
+ * @nr_cells:	number of cells, a power of two
  * @late:	there is something in @unpushed
  * @unpushed:	slots that could not be pushed, a bitmap
  * @queued:	for compch_queue_repair(), a bitmap
@@ -78,7 +79,7 @@ struct compch_ring {
 	atomic64_t *cells;
 	struct compch_ring_own *own;
 	u32 cqs;
-	u32 mask;
+	u32 nr_cells;
 	bool late;
 	unsigned long *unpushed;
 	unsigned long *queued;
@@ -102,6 +103,18 @@ static inline atomic64_t *compch_ring_tail(struct compch_ring *ring)
 static inline atomic64_t *compch_ring_events(struct compch_ring *ring, u32 slot)
 {
 	return (atomic64_t *)&ring->slots[slot].events;
+}
+
+/* What stands in the cell at a position */
+static inline u64 compch_ring_cell(u64 position, u32 slot)
+{
+	return position << 32 | slot * sizeof(struct compch_ring_slot);
+}
+
+/* The slot that stands there; if it is none, one that is out of range */
+static inline u32 compch_ring_cell_slot(u64 cell)
+{
+	return ror32(cell, ilog2(sizeof(struct compch_ring_slot)));
 }
 
 static inline u32 compch_ring_slots_offset(void)
@@ -138,7 +151,7 @@ static inline void compch_ring_init(struct compch_ring *ring, void *shared,
 	ring->slots = shared + compch_ring_slots_offset();
 	ring->cells = shared + compch_ring_cells_offset(cqs);
 	ring->cqs = cqs;
-	ring->mask = cells - 1;
+	ring->nr_cells = cells;
 	ring->nr_unused = cqs;
 	for (i = 0; i < cqs; i++)
 		ring->unused[i] = i;
@@ -177,12 +190,12 @@ static inline void compch_ring_push(struct compch_ring *ring, u32 slot)
 
 	for (tries = 0; tries < COMPCH_RING_TRIES; tries++) {
 		tail = atomic64_read_acquire(compch_ring_tail(ring));
-		cell = &ring->cells[tail & ring->mask];
+		cell = &ring->cells[tail & (ring->nr_cells - 1)];
 		seen = atomic64_read_acquire(cell);
 		lap = (u32)tail - (u32)((u64)seen >> 32);
-		if (likely(lap == ring->mask + 1)) {
+		if (likely(lap == ring->nr_cells)) {
 			if (likely(atomic64_try_cmpxchg(cell, &seen,
-							tail << 32 | slot))) {
+							compch_ring_cell(tail, slot)))) {
 				atomic64_cmpxchg(compch_ring_tail(ring), tail,
 						 tail + 1);
 				return;
@@ -198,6 +211,7 @@ static inline void compch_ring_push(struct compch_ring *ring, u32 slot)
 	WRITE_ONCE(ring->late, true);
 	/* Programs must come to the kernel. */
 	WRITE_ONCE(ring->shared->attention, true);
+	/* As behind the cell: see compch_source_fire(). */
 	smp_mb();
 }
 
@@ -237,9 +251,9 @@ static inline s64 compch_ring_peek(struct compch_ring *ring, u64 *head)
 
 	*head = atomic64_read_acquire(compch_ring_head(ring));
 	for (tries = 0; tries < COMPCH_RING_TRIES; tries++) {
-		cell = atomic64_read_acquire(&ring->cells[*head & ring->mask]);
+		cell = atomic64_read_acquire(&ring->cells[*head & (ring->nr_cells - 1)]);
 		if (cell >> 32 == (u32)*head)
-			return (u32)cell;
+			return compch_ring_cell_slot(cell);
 		/* Has it been taken, and filled anew? */
 		again = atomic64_read_acquire(compch_ring_head(ring));
 		if (again == *head)
@@ -296,7 +310,7 @@ static inline bool compch_ring_take(struct compch_ring *ring, u32 slot)
  */
 static inline bool compch_ring_has_events(struct compch_ring *ring)
 {
-	u32 budget = ring->mask + 1;
+	u32 budget = ring->nr_cells;
 	u64 head;
 	s64 slot;
 

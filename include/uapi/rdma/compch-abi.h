@@ -173,11 +173,11 @@
  *
  * struct compch_ring_head stands at the beginning, and says where the slots and
  * the cells are.  A slot belongs to a CQ, and counts its events.  The cells are
- * a queue of the numbers of slots that have some, each at most once: so it is
- * never full.  All of it is the program's to destroy, but only to its own harm.
+ * a queue of the slots that have some, each at most once: so it is never full.
+ * All of it is the program's to destroy, but only to its own harm.
  *
  * A cell holds the position in the queue (the low 32 bits) in its upper half,
- * and the number of a slot in the lower one.  Each access is one of 64 bits,
+ * and in the lower one where a slot is, in bytes from the beginning of the slots.  Each access is one of 64 bits,
  * and atomic; those marked * are a compare-and-exchange, of which the program
  * starts anew where it fails.
  *
@@ -199,7 +199,7 @@
  *     a. Load tail (acquire), and (acquire) the cell at tail modulo cells.
  *     b. If the cell's upper half is tail, others have just filled it:
  *	  increment tail (*, only if it is what was loaded), and go to a.
- *     c. If it is tail - cells, set it to tail and the slot's number (*,
+ *     c. If it is tail - cells, set it to tail and the slot's place (*,
  *	  release).  If it is another one, go to a.
  *     d. Increment tail (*, only if it is what was loaded).
  *     e. Behind a full barrier: if hungry is not 0, CHANNEL_WAKE.
