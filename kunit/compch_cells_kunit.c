@@ -283,11 +283,11 @@ static void cells_in_hands(struct kunit *test)
 	detach(test, &t->source[1], 0, 2);
 	/* Slots that were left first come first. */
 	KUNIT_EXPECT_EQ(test, 0, compch_source_attach(&t->spare, &t->queue));
-	KUNIT_EXPECT_NE(test, t->spare.slot, slot);
+	KUNIT_EXPECT_PTR_NE(test, t->spare.own, &t->ring->own[slot]);
 	renew(&t->source[1], 2);
 	KUNIT_EXPECT_EQ(test, 0, compch_source_attach(&t->source[1],
 						      &t->queue));
-	KUNIT_EXPECT_EQ(test, t->source[1].slot, slot);
+	KUNIT_EXPECT_PTR_EQ(test, t->source[1].own, &t->ring->own[slot]);
 	fire(test, &t->source[1], 1);
 	KUNIT_EXPECT_FALSE(test, readable(t));
 	KUNIT_EXPECT_EQ(test, 0LL,

@@ -208,8 +208,8 @@ static void queue_silently(struct compch_queue *queue,
 	bool pending = atomic64_fetch_inc(&source->pending);
 
 	if (queue->ring) {
-		compch_ring_add(queue->ring, source->slot, 1);
-		atomic64_inc(&queue->ring->own[source->slot].posted);
+		compch_ring_add(queue->ring, source->own, 1);
+		atomic64_inc(&source->own->posted);
 	} else if (!pending) {
 		llist_add(&source->incoming, &queue->incoming);
 	}

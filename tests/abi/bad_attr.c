@@ -265,16 +265,25 @@ static void one_method(const struct method *m)
 	fails(&cmd, -EPROTONOSUPPORT);
 }
 
+static const struct method *method(const char *name)
+{
+	const struct method *m = methods;
+
+	while (strcmp(m->name, name))
+		m++;
+	return m;
+}
+
 /* One that is not known but not mandatory either does no harm. */
 static void unknown_optional(void)
 {
 	struct cmd cmd;
 
 	check_case("unknown optional attributes");
-	build(&methods[3], &cmd, true);
+	build(method("CHANNEL_QUERY"), &cmd, true);
 	cmd_attr(&cmd, FIRST + 100, 8, 0)->flags = 0;
 	eq(cmd_run(&ctx, &cmd), 0);
-	build(&methods[5], &cmd, true);
+	build(method("ASSOC_MOVE"), &cmd, true);
 	cmd_attr(&cmd, FIRST + 2, 8, 0)->flags = 0;
 	eq(cmd_run(&ctx, &cmd), 0);
 	channel_is(&ctx, target, COMPCH_CHANNEL_OPEN, 1, 0, 3, 0);
@@ -315,16 +324,20 @@ int main(int argc, char **argv)
 	/* And every one of them works when nothing is wrong with it. */
 	check_case("nothing wrong");
 	for (i = 0; i < ARRAY_SIZE(methods); i++) {
-		if (i == 1)
+		const struct method *m = &methods[i];
+
+		if (m == method("CHANNEL_DESTROY"))
 			continue; /* the target is still needed */
-		check_case("%s", methods[i].name);
-		build(&methods[i], &cmd, i % 2);
-		eq(cmd_run(&ctx, &cmd), i == 7 ? -ENOENT : 0);
-		if (i == 4)
+		check_case("%s", m->name);
+		build(m, &cmd, i % 2);
+		/* Destroyed by the one before */
+		eq(cmd_run(&ctx, &cmd),
+		   m == method("ASSOC_QUERY") ? -ENOENT : 0);
+		if (m == method("ASSOC_CREATE"))
 			loose.assoc = cmd.attrs[0].data;
-		if (i == 0)
+		if (m == method("CHANNEL_CREATE"))
 			eq(close(cmd.attrs[0].data), 0);
-		if (i == 2)
+		if (m == method("CHANNEL_CANCEL"))
 			eq(rd(target, &event, sizeof(event)), -ECANCELED);
 	}
 	fd = chan;

@@ -67,6 +67,7 @@ static inline unsigned int compch_ring_grab(struct compch_ring_user *ring,
 		if (end > max)
 			end = max;
 		want = head << 32;
+#pragma GCC unroll 4
 		for (n = 0; n < end; n++, want += 1ull << 32) {
 			place = __atomic_load_n(&cells[n], __ATOMIC_ACQUIRE) -
 				want;
@@ -243,6 +244,7 @@ compch_ring_take_events(struct compch_ring_user *ring, __u64 *cookies,
 		if (!held)
 			break;
 		out = cookies + n;
+#pragma GCC unroll 4
 		for (i = 0; i < held; i++) {
 			if (!compch_ring_take_only((void *)(slots + places[i]),
 						   &out[i]))

@@ -199,16 +199,16 @@ static void compch_queue_gather(struct compch_queue *queue)
 void compch_queue_post(struct compch_queue *queue, struct compch_source *source)
 {
 	struct compch_ring *ring = queue->ring;
-	u32 slot = source->slot;
+	struct compch_ring_own *own = source->own;
 	bool merged = false;
 
 	/* Full barriers, as in compch_source_fire(). */
-	if (queue->flags & COMPCH_QUEUE_COALESCE) {
-		merged = compch_ring_set(ring, slot);
-		if (merged)
-			atomic64_inc(&ring->own[slot].merged);
+	if (likely(!(queue->flags & COMPCH_QUEUE_COALESCE))) {
+		compch_ring_add(ring, own, 1);
 	} else {
-		compch_ring_add(ring, slot, 1);
+		merged = compch_ring_set(ring, own);
+		if (merged)
+			atomic64_inc(&own->merged);
 	}
 	if (unlikely(READ_ONCE(queue->watched)) && !merged)
 		compch_queue_wake(queue);
@@ -216,7 +216,8 @@ void compch_queue_post(struct compch_queue *queue, struct compch_source *source)
 	 * Pairs with compch_source_posted(): from now on the source may leave,
 	 * and the ring go away.
 	 */
-	atomic64_fetch_inc_release(&ring->own[slot].posted);
+	smp_mb__before_atomic();
+	atomic64_inc(&own->posted);
 }
 
 /* Programs must leave the ring alone, and read. */
@@ -243,11 +244,10 @@ static void compch_queue_push_late(struct compch_queue *queue)
  * Waits until all events of a source of a ring are posted that were fired
  * before the call, and counted in @fired.
  */
-static void compch_source_posted(struct compch_source *source,
-				 struct compch_ring *ring, u64 fired)
+static void compch_source_posted(struct compch_source *source, u64 fired)
 {
 	/* Pairs with compch_queue_post(). */
-	while (atomic64_read_acquire(&ring->own[source->slot].posted) != fired)
+	while (atomic64_read_acquire(&source->own->posted) != fired)
 		cpu_relax();
 }
 
@@ -283,17 +283,17 @@ static void compch_ring_post(struct compch_queue *queue,
 			     struct compch_source *source, u64 n)
 {
 	struct compch_ring *ring = queue->ring;
-	struct compch_ring_own *own = &ring->own[source->slot];
+	struct compch_ring_own *own = source->own;
 
 	lockdep_assert_held(&queue->lock);
 
 	if (!n)
 		return;
 	if (queue->flags & COMPCH_QUEUE_COALESCE)
-		atomic64_add(n - !compch_ring_set(ring, source->slot),
+		atomic64_add(n - !compch_ring_set(ring, own),
 			     &own->merged);
 	else
-		compch_ring_add(ring, source->slot, n);
+		compch_ring_add(ring, own, n);
 	atomic64_add(n, &own->posted);
 }
 
@@ -310,13 +310,12 @@ static u64 compch_ring_reported(const struct compch_ring_own *own, u64 left)
 static u64 compch_queue_leave_ring(struct compch_queue *queue,
 				   struct compch_source *source, u64 *merged)
 {
-	struct compch_ring *ring = queue->ring;
-	struct compch_ring_own *own = &ring->own[source->slot];
+	struct compch_ring_own *own = source->own;
 	u64 left, reported;
 
 	lockdep_assert_held(&queue->lock);
 
-	left = compch_ring_leave(ring, source->slot);
+	left = compch_ring_leave(queue->ring, own);
 	reported = compch_ring_reported(own, left);
 	*merged = atomic64_read(&own->merged);
 	source->reported += reported;
@@ -353,26 +352,30 @@ void compch_queue_repair(struct compch_queue *queue)
 {
 	struct compch_ring *ring = queue->ring;
 	struct compch_source *source;
+	struct compch_ring_own *own;
 	u32 slot;
+	u64 more;
 
 	spin_lock(&queue->lock);
 	list_for_each_entry(source, &queue->sources, node)
-		compch_source_posted(source, ring, compch_source_hold(source));
+		compch_source_posted(source, compch_source_hold(source));
 
 	compch_ring_find_queued(ring);
 	for (slot = 0; slot < ring->cqs; slot++) {
+		own = &ring->own[slot];
 		if (test_bit(slot, ring->queued))
 			continue;
-		if (!ring->own[slot].source)
-			atomic64_set(compch_ring_events(ring, slot), 0);
-		else if (atomic64_read(compch_ring_events(ring, slot)))
-			compch_ring_push(ring, slot);
+		if (!own->source)
+			atomic64_set(own->events, 0);
+		else if (atomic64_read(own->events))
+			compch_ring_push(ring, own);
 	}
 
-	list_for_each_entry(source, &queue->sources, node)
-		compch_ring_post(queue, source,
-				 compch_source_release(source,
-					atomic64_read(&ring->own[source->slot].posted)));
+	list_for_each_entry(source, &queue->sources, node) {
+		more = compch_source_release(source,
+					     atomic64_read(&source->own->posted));
+		compch_ring_post(queue, source, more);
+	}
 	spin_unlock(&queue->lock);
 
 	compch_queue_wake(queue);
@@ -519,8 +522,7 @@ static void compch_source_query_locked(const struct compch_source *source,
 				       const struct compch_queue *queue,
 				       struct compch_source_state *state)
 {
-	struct compch_ring *ring = queue->ring;
-	const struct compch_ring_own *own;
+	const struct compch_ring_own *own = source->own;
 	u64 pending;
 
 	lockdep_assert_held(&queue->lock);
@@ -528,9 +530,8 @@ static void compch_source_query_locked(const struct compch_source *source,
 	state->cookie = source->cookie;
 	state->reported = source->reported;
 	state->merged = source->merged;
-	if (ring) {
-		own = &ring->own[source->slot];
-		state->pending = compch_ring_left(ring, source->slot);
+	if (queue->ring) {
+		state->pending = compch_ring_left(own);
 		state->reported += compch_ring_reported(own, state->pending);
 		state->merged += atomic64_read(&own->merged);
 	} else {
@@ -739,7 +740,7 @@ static unsigned int compch_queue_serve_ring(struct compch_queue *queue,
 		if (own && own->source && !compch_room_put(room, n, own->source))
 			break;
 		if (compch_ring_claim(ring, head) && own)
-			taken = compch_ring_take(ring, slot);
+			taken = compch_ring_take(ring, own);
 		if (taken && own->source) {
 			own->read++;
 			n++;
@@ -1087,7 +1088,7 @@ int compch_source_attach(struct compch_source *source,
 	ret = compch_queue_accepts(queue);
 	if (!ret) {
 		if (queue->ring)
-			source->slot = compch_ring_join(queue->ring, source,
+			source->own = compch_ring_join(queue->ring, source,
 							source->cookie);
 		rcu_assign_pointer(source->queue, queue);
 		list_add_tail(&source->node, &queue->sources);
@@ -1188,7 +1189,7 @@ struct compch_queue *compch_source_detach(struct compch_source *source,
 	/* Whoever fires from now on sees it, whoever has fired is waited for. */
 	pending = atomic64_xchg(&source->pending, COMPCH_SOURCE_DETACHED);
 	if (queue->ring) {
-		compch_source_posted(source, queue->ring, pending);
+		compch_source_posted(source, pending);
 		pending = compch_queue_leave_ring(queue, source, &merged);
 	} else if (pending) {
 		compch_source_settle(source, queue, queue);
@@ -1291,7 +1292,7 @@ static u64 compch_source_carry(struct compch_source *source,
 
 	left = compch_source_hold(source);
 	if (from->ring) {
-		compch_source_posted(source, from->ring, left);
+		compch_source_posted(source, left);
 		left = compch_queue_leave_ring(from, source, merged);
 	} else if (left) {
 		compch_source_settle(source, from, from);
@@ -1307,7 +1308,7 @@ static u64 compch_source_carry(struct compch_source *source,
 	*merged += left - keeps;
 	source->merged += *merged;
 	if (to->ring) {
-		source->slot = compch_ring_join(to->ring, source,
+		source->own = compch_ring_join(to->ring, source,
 						source->cookie);
 		compch_ring_post(to, source, keeps);
 		more = compch_source_release(source, keeps);

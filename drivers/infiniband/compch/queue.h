@@ -59,6 +59,7 @@
 #include <linux/wait.h>
 
 struct compch_ring;
+struct compch_ring_own;
 struct fasync_struct;
 struct file;
 struct iov_iter;
@@ -125,7 +126,7 @@ struct compch_queue {
  * @incoming:	in the queue's @incoming
  * @ready:	on the queue's @ready list
  * @node:	on the queue's @sources list
- * @slot:	its slot in the queue's @ring
+ * @own:	its slot in the queue's @ring
  * @cookie:	what a reader gets for an event of this source
  * @reported:	events that have been read; from another ring than its own
  * @merged:	events that merged with a queued one; likewise
@@ -136,7 +137,7 @@ struct compch_source {
 	struct llist_node incoming;
 	struct hlist_node ready;
 	struct list_head node;
-	u32 slot;
+	struct compch_ring_own *own;
 	u64 cookie;
 	u64 reported;
 	u64 merged;

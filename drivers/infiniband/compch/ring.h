@@ -45,12 +45,16 @@ struct compch_source;
 
 /**
  * struct compch_ring_own - what the kernel knows of a slot
+ * @events:	its count there
+ * @place:	where it is there, as cells say it
  * @source:	to which it belongs, or NULL
  * @posted:	events that have been posted here
  * @merged:	of those, the ones that merged with another
  * @read:	events that were read by system calls
  */
 struct compch_ring_own {
+	atomic64_t *events;
+	u32 place;
 	struct compch_source *source;
 	atomic64_t posted;
 	atomic64_t merged;
@@ -100,17 +104,6 @@ static inline atomic64_t *compch_ring_tail(struct compch_ring *ring)
 	return (atomic64_t *)&ring->shared->tail;
 }
 
-static inline atomic64_t *compch_ring_events(struct compch_ring *ring, u32 slot)
-{
-	return (atomic64_t *)&ring->slots[slot].events;
-}
-
-/* What stands in the cell at a position */
-static inline u64 compch_ring_cell(u64 position, u32 slot)
-{
-	return position << 32 | slot * sizeof(struct compch_ring_slot);
-}
-
 /* The slot that stands there; if it is none, one that is out of range */
 static inline u32 compch_ring_cell_slot(u64 cell)
 {
@@ -153,8 +146,11 @@ static inline void compch_ring_init(struct compch_ring *ring, void *shared,
 	ring->cqs = cqs;
 	ring->nr_cells = cells;
 	ring->nr_unused = cqs;
-	for (i = 0; i < cqs; i++)
+	for (i = 0; i < cqs; i++) {
 		ring->unused[i] = i;
+		ring->own[i].events = (atomic64_t *)&ring->slots[i].events;
+		ring->own[i].place = i * sizeof(struct compch_ring_slot);
+	}
 	/* As if they had been taken once */
 	for (i = 0; i < cells; i++)
 		atomic64_set(&ring->cells[i], (u64)(i - cells) << 32);
@@ -180,7 +176,8 @@ static inline void compch_ring_init(struct compch_ring *ring, void *shared,
  *
  * Context: any.
  */
-static inline void compch_ring_push(struct compch_ring *ring, u32 slot)
+static inline void compch_ring_push(struct compch_ring *ring,
+				    const struct compch_ring_own *own)
 {
 	unsigned int tries;
 	atomic64_t *cell;
@@ -195,7 +192,7 @@ static inline void compch_ring_push(struct compch_ring *ring, u32 slot)
 		lap = (u32)tail - (u32)((u64)seen >> 32);
 		if (likely(lap == ring->nr_cells)) {
 			if (likely(atomic64_try_cmpxchg(cell, &seen,
-							compch_ring_cell(tail, slot)))) {
+							tail << 32 | own->place))) {
 				atomic64_cmpxchg(compch_ring_tail(ring), tail,
 						 tail + 1);
 				return;
@@ -205,7 +202,7 @@ static inline void compch_ring_push(struct compch_ring *ring, u32 slot)
 					 tail + 1);
 		}
 	}
-	set_bit(slot, ring->unpushed);
+	set_bit(compch_ring_cell_slot(own->place), ring->unpushed);
 	/* Pairs with compch_ring_push_late(). */
 	smp_mb__after_atomic();
 	WRITE_ONCE(ring->late, true);
@@ -231,7 +228,7 @@ static inline bool compch_ring_push_late(struct compch_ring *ring)
 	smp_mb();
 	for_each_set_bit(slot, ring->unpushed, ring->cqs) {
 		clear_bit(slot, ring->unpushed);
-		compch_ring_push(ring, slot);
+		compch_ring_push(ring, &ring->own[slot]);
 	}
 	return true;
 }
@@ -269,38 +266,37 @@ static inline bool compch_ring_claim(struct compch_ring *ring, u64 head)
 }
 
 /* Removes the mark from a slot that has been claimed, and returns its count. */
-static inline s64 compch_ring_unmark(struct compch_ring *ring, u32 slot)
+static inline s64 compch_ring_unmark(struct compch_ring_own *own)
 {
-	atomic64_t *events = compch_ring_events(ring, slot);
-	s64 had = atomic64_read(events);
+	s64 had = atomic64_read(own->events);
 
 	if (unlikely(had & COMPCH_RING_STALE))
-		had = atomic64_fetch_andnot(COMPCH_RING_STALE, events) &
+		had = atomic64_fetch_andnot(COMPCH_RING_STALE, own->events) &
 		      ~COMPCH_RING_STALE;
 	return had;
 }
 
 /*
  * Takes an event of a slot that has been claimed.  The caller sees to it that
- * its source does not leave meanwhile, and checks @slot.
+ * its source does not leave meanwhile.
  *
  * Return: whether there was one.
  */
-static inline bool compch_ring_take(struct compch_ring *ring, u32 slot)
+static inline bool compch_ring_take(struct compch_ring *ring,
+				    struct compch_ring_own *own)
 {
-	atomic64_t *events = compch_ring_events(ring, slot);
-	s64 had = compch_ring_unmark(ring, slot);
+	s64 had = compch_ring_unmark(own);
 
 	if (unlikely(!had))
 		return false;
 	/* Only who has the slot in his hands takes events. */
-	had = atomic64_fetch_dec(events);
+	had = atomic64_fetch_dec(own->events);
 	if (unlikely(had < 1)) {
-		atomic64_set(events, 0);
+		atomic64_set(own->events, 0);
 		return false;
 	}
 	if (had > 1)
-		compch_ring_push(ring, slot);
+		compch_ring_push(ring, own);
 	return true;
 }
 
@@ -311,6 +307,7 @@ static inline bool compch_ring_take(struct compch_ring *ring, u32 slot)
 static inline bool compch_ring_has_events(struct compch_ring *ring)
 {
 	u32 budget = ring->nr_cells;
+	struct compch_ring_own *own;
 	u64 head;
 	s64 slot;
 
@@ -318,14 +315,14 @@ static inline bool compch_ring_has_events(struct compch_ring *ring)
 		slot = compch_ring_peek(ring, &head);
 		if (slot < 0)
 			return slot != -ENOENT;
-		if (likely(slot < ring->cqs && ring->own[slot].source &&
-			   (atomic64_read(compch_ring_events(ring, slot)) &
-			    ~COMPCH_RING_STALE)))
+		own = slot < ring->cqs ? &ring->own[slot] : NULL;
+		if (likely(own && own->source &&
+			   (atomic64_read(own->events) & ~COMPCH_RING_STALE)))
 			return true;
 		/* It may have got one meanwhile. */
-		if (compch_ring_claim(ring, head) && slot < ring->cqs &&
-		    compch_ring_unmark(ring, slot))
-			compch_ring_push(ring, slot);
+		if (compch_ring_claim(ring, head) && own &&
+		    compch_ring_unmark(own))
+			compch_ring_push(ring, own);
 	} while (budget--);
 	/* It is being filled faster. */
 	return true;
@@ -336,47 +333,47 @@ static inline bool compch_ring_has_events(struct compch_ring *ring)
  *
  * Return: whether it had one already.
  */
-static inline bool compch_ring_add(struct compch_ring *ring, u32 slot, u64 n)
+static inline bool compch_ring_add(struct compch_ring *ring,
+				   const struct compch_ring_own *own, u64 n)
 {
-	if (atomic64_fetch_add(n, compch_ring_events(ring, slot)))
+	if (atomic64_fetch_add(n, own->events))
 		return true;
-	compch_ring_push(ring, slot);
+	compch_ring_push(ring, own);
 	return false;
 }
 
 /* The same where events merge */
-static inline bool compch_ring_set(struct compch_ring *ring, u32 slot)
+static inline bool compch_ring_set(struct compch_ring *ring,
+				   const struct compch_ring_own *own)
 {
-	s64 had = atomic64_fetch_or(1, compch_ring_events(ring, slot));
+	s64 had = atomic64_fetch_or(1, own->events);
 
 	if (!had)
-		compch_ring_push(ring, slot);
+		compch_ring_push(ring, own);
 	return had & ~COMPCH_RING_STALE;
 }
 
 /* Events of a slot, of those that have been posted there */
-static inline u64 compch_ring_left(struct compch_ring *ring, u32 slot)
+static inline u64 compch_ring_left(const struct compch_ring_own *own)
 {
-	u64 posted = atomic64_read(&ring->own[slot].posted) -
-		     atomic64_read(&ring->own[slot].merged);
+	u64 posted = atomic64_read(&own->posted) - atomic64_read(&own->merged);
 
-	return min_t(u64, atomic64_read(compch_ring_events(ring, slot)) &
-			  ~COMPCH_RING_STALE, posted);
+	return min_t(u64, atomic64_read(own->events) & ~COMPCH_RING_STALE,
+		     posted);
 }
 
 /*
  * Gives a slot to a source.
  *
- * Return: the slot, or -ENOSPC.
+ * Return: the slot; there must be one that is not used.
  */
-static inline int compch_ring_join(struct compch_ring *ring,
-				   struct compch_source *source, u64 cookie)
+static inline struct compch_ring_own *
+compch_ring_join(struct compch_ring *ring, struct compch_source *source,
+		 u64 cookie)
 {
 	struct compch_ring_own *own;
 	u32 slot;
 
-	if (!ring->nr_unused)
-		return -ENOSPC;
 	slot = ring->unused[ring->first_unused];
 	ring->first_unused = (ring->first_unused + 1) % ring->cqs;
 	ring->nr_unused--;
@@ -387,7 +384,7 @@ static inline int compch_ring_join(struct compch_ring *ring,
 	atomic64_set(&own->merged, 0);
 	/* Pairs with who takes an event, after there is one. */
 	WRITE_ONCE(ring->slots[slot].cookie, cookie);
-	return slot;
+	return own;
 }
 
 /*
@@ -395,20 +392,19 @@ static inline int compch_ring_join(struct compch_ring *ring,
  *
  * Return: the events that nobody has taken, nor will.
  */
-static inline u64 compch_ring_leave(struct compch_ring *ring, u32 slot)
+static inline u64 compch_ring_leave(struct compch_ring *ring,
+				    struct compch_ring_own *own)
 {
-	struct compch_ring_own *own = &ring->own[slot];
 	u64 posted = atomic64_read(&own->posted) - atomic64_read(&own->merged);
-	atomic64_t *events = compch_ring_events(ring, slot);
 	u64 left;
 
-	left = atomic64_xchg(events, COMPCH_RING_STALE);
+	left = atomic64_xchg(own->events, COMPCH_RING_STALE);
 	/* Then it is not in a cell, and in nobody's hands. */
 	if (!left)
-		atomic64_set(events, 0);
+		atomic64_set(own->events, 0);
 	own->source = NULL;
 	ring->unused[(ring->first_unused + ring->nr_unused++) % ring->cqs] =
-		slot;
+		own - ring->own;
 	return min(left & ~COMPCH_RING_STALE, posted);
 }
 
