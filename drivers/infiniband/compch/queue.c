@@ -251,6 +251,12 @@ static void compch_source_posted(struct compch_source *source, u64 fired)
 		cpu_relax();
 }
 
+/* What a source has pending whose @fired events are in @queue */
+static u64 compch_source_pending(const struct compch_queue *queue, u64 fired)
+{
+	return queue->ring ? COMPCH_SOURCE_POSTS + fired : fired;
+}
+
 /*
  * Keeps the events to come of an attached source from being posted, until
  * compch_source_release().  Nobody waits for that: they are counted only.
@@ -258,23 +264,26 @@ static void compch_source_posted(struct compch_source *source, u64 fired)
  */
 static u64 compch_source_hold(struct compch_source *source)
 {
-	return atomic64_xchg(&source->pending, COMPCH_SOURCE_HELD);
+	return atomic64_xchg(&source->pending, COMPCH_SOURCE_HELD) &
+	       ~COMPCH_SOURCE_POSTS;
 }
 
 /*
  * Undoes compch_source_hold(), for a source that has @fired events now in its
- * queue, maybe another one.  Returns how many were fired meanwhile; they
+ * @queue, maybe another one.  Returns how many were fired meanwhile; they
  * are for the caller to post.
  */
-static u64 compch_source_release(struct compch_source *source, u64 fired)
+static u64 compch_source_release(struct compch_source *source,
+				 const struct compch_queue *queue, u64 fired)
 {
+	u64 base = compch_source_pending(queue, fired);
 	s64 pending = atomic64_read(&source->pending);
 	u64 more;
 
 	do {
 		more = pending - COMPCH_SOURCE_HELD;
 	} while (!atomic64_try_cmpxchg(&source->pending, &pending,
-				       fired + more));
+				       base + more));
 	return more;
 }
 
@@ -353,8 +362,8 @@ void compch_queue_repair(struct compch_queue *queue)
 	struct compch_ring *ring = queue->ring;
 	struct compch_source *source;
 	struct compch_ring_own *own;
+	u64 posted, more;
 	u32 slot;
-	u64 more;
 
 	spin_lock(&queue->lock);
 	list_for_each_entry(source, &queue->sources, node)
@@ -372,8 +381,8 @@ void compch_queue_repair(struct compch_queue *queue)
 	}
 
 	list_for_each_entry(source, &queue->sources, node) {
-		more = compch_source_release(source,
-					     atomic64_read(&source->own->posted));
+		posted = atomic64_read(&source->own->posted);
+		more = compch_source_release(source, queue, posted);
 		compch_ring_post(queue, source, more);
 	}
 	spin_unlock(&queue->lock);
@@ -1094,7 +1103,8 @@ int compch_source_attach(struct compch_source *source,
 		list_add_tail(&source->node, &queue->sources);
 		queue->nr_sources++;
 		/* Pairs with the increment in compch_source_fire(). */
-		atomic64_set_release(&source->pending, 0);
+		atomic64_set_release(&source->pending,
+				     compch_source_pending(queue, 0));
 	}
 	spin_unlock(&queue->lock);
 
@@ -1189,7 +1199,7 @@ struct compch_queue *compch_source_detach(struct compch_source *source,
 	/* Whoever fires from now on sees it, whoever has fired is waited for. */
 	pending = atomic64_xchg(&source->pending, COMPCH_SOURCE_DETACHED);
 	if (queue->ring) {
-		compch_source_posted(source, pending);
+		compch_source_posted(source, pending & ~COMPCH_SOURCE_POSTS);
 		pending = compch_queue_leave_ring(queue, source, &merged);
 	} else if (pending) {
 		compch_source_settle(source, queue, queue);
@@ -1280,6 +1290,17 @@ static u64 compch_source_transfer(struct compch_source *source,
 /*
  * The same where one of the queues has a ring, or both have.  What is fired
  * meanwhile is only counted, and follows.
+ *
+ *	here, to a ring			compch_source_fire()
+ *	----				--------------------
+ *					pending: 1 -> 2
+ *	hold: 2 events
+ *	source->queue = to
+ *	post 2 events
+ *					look at source->queue: has a ring
+ *
+ * That one must not post the event, and does not: it was counted without
+ * COMPCH_SOURCE_POSTS.  Where @pending has that, those who fire are waited for.
  */
 static u64 compch_source_carry(struct compch_source *source,
 			       struct compch_queue *from,
@@ -1311,10 +1332,10 @@ static u64 compch_source_carry(struct compch_source *source,
 		source->own = compch_ring_join(to->ring, source,
 						source->cookie);
 		compch_ring_post(to, source, keeps);
-		more = compch_source_release(source, keeps);
+		more = compch_source_release(source, to, keeps);
 		compch_ring_post(to, source, more);
 	} else {
-		more = compch_source_release(source, keeps);
+		more = compch_source_release(source, to, keeps);
 		/* Behind those that are there. */
 		compch_queue_gather(to);
 		if (keeps + more)

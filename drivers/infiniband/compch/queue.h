@@ -116,12 +116,14 @@ struct compch_queue {
 #define COMPCH_SOURCE_DETACHED	S64_MIN
 /* The same of one whose events somebody is about to move */
 #define COMPCH_SOURCE_HELD	(S64_MIN / 2)
+/* What one has in addition whose queue has a ring */
+#define COMPCH_SOURCE_POSTS	(1LL << 62)
 
 /**
  * struct compch_source - what fires events into a queue
  * @pending:	events fired and not read, whether or not they will merge; with
- *		a ring, all that have been fired into it; or COMPCH_SOURCE_*,
- *		and what has been fired since
+ *		a ring, COMPCH_SOURCE_POSTS and all that have been fired into
+ *		it; or another of COMPCH_SOURCE_*, and what has been fired since
  * @queue:	the queue that it is attached to
  * @incoming:	in the queue's @incoming
  * @ready:	on the queue's @ready list
@@ -234,7 +236,11 @@ static inline bool compch_source_fire(struct compch_source *source)
 		return before >= COMPCH_SOURCE_HELD;
 	}
 	queue = rcu_dereference(source->queue);
-	if (unlikely(queue->ring)) {
+	/*
+	 * The queue may have been changed since, for one with a ring, and the
+	 * event with it: whether to post it is told by what has counted it.
+	 */
+	if (unlikely(before >= COMPCH_SOURCE_POSTS)) {
 		compch_queue_post(queue, source);
 		preempt_enable();
 		return true;
