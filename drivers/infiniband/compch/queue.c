@@ -876,7 +876,8 @@ static noinline int compch_queue_wait(struct compch_queue *queue, bool nonblock)
 			break;
 		}
 		if (nonblock) {
-			ret = -EAGAIN;
+			/* He may wait for an edge, of epoll or SIGIO. */
+			ret = compch_queue_look(queue) ? 0 : -EAGAIN;
 			break;
 		}
 		if (signal_pending(current)) {

@@ -204,6 +204,11 @@
  *     d. Increment tail (*, only if it is what was loaded).
  *     e. Behind a full barrier: if hungry is not 0, CHANNEL_WAKE.
  *
+ * That the cells are empty does not say that no event is left: another thread may
+ * have a slot in its hands, and put it back.  It wakes who waits if he has
+ * looked by poll() or read().  So whoever waits for an edge (EPOLLET, SIGIO)
+ * must have got EAGAIN from read() first.
+ *
  * Output structures may grow: a longer buffer is filled up with zeros, a
  * shorter one is accepted down to the last member of version 1.
  */
