@@ -76,6 +76,24 @@ static u64 compch_queue_keeps(const struct compch_queue *queue, s64 pending)
 	return queue->flags & COMPCH_QUEUE_COALESCE && pending ? 1 : pending;
 }
 
+/* Has everybody been woken, who then looks again? */
+static bool compch_queue_all_woken(struct compch_queue *queue)
+{
+	const struct wait_queue_entry *last;
+
+	lockdep_assert_held(&queue->pollers.lock);
+
+	if (!list_empty(&queue->readers))
+		return false;
+	/* Exact, under the lock */
+	if (!waitqueue_active(&queue->pollers))
+		return true;
+	/* Of those who wait exclusively, one was; they stand at the end. */
+	last = list_last_entry(&queue->pollers.head, struct wait_queue_entry,
+			       entry);
+	return !(last->flags & WQ_FLAG_EXCLUSIVE);
+}
+
 /**
  * compch_queue_wake() - Wake who waits for an event.
  * @queue: the queue, where one has just been fired
@@ -98,8 +116,8 @@ void compch_queue_wake(struct compch_queue *queue)
 	if (!waitqueue_active(&queue->pollers) && list_empty(&queue->readers) &&
 	    !READ_ONCE(queue->fasync))
 		WRITE_ONCE(queue->watched, false);
-	/* Whoever has been woken looks again: see compch_queue_look(). */
-	if (queue->ring && list_empty(&queue->readers))
+	/* See compch_queue_look(). */
+	if (queue->ring && compch_queue_all_woken(queue))
 		WRITE_ONCE(queue->ring->shared->hungry, false);
 	spin_unlock_irqrestore(&queue->pollers.lock, flags);
 
