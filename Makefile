@@ -121,7 +121,7 @@ help:
 	@echo 'make mutate   does a test fail for each way to break the module?'
 	@echo 'make sanitize the library, on a model of what is around it, under sanitizers'
 	@echo '              and valgrind'
-	@echo 'make model    every interleaving of a model of the event queue'
+	@echo 'make model    every interleaving of models of the event queue and its ring'
 	@echo 'make check    static checks: compilers, sparse, checkpatch, spelling'
 	@echo 'make clean    remove build/'
 	@echo

@@ -22,7 +22,7 @@ Install what is missing of the groups' packages; --list only prints them all.
   coverage to see what tests reach, besides "uml"
   sanitize to run the library under sanitizers and valgrind, besides "build"
   bench   to plot what is measured, besides "test"
-  model   to check the model of the event queue
+  model   to check the models of the event queue
   newer   to make the chroot for newer kernels, see scripts/chroot.sh
   check   to run the static checks
 END
