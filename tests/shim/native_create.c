@@ -83,7 +83,9 @@ static void ring(void)
 	CHECK_EQ(create_ring(0, 0, &channel), EINVAL);
 	CHECK_EQ(create_ring(COMPCH_RING_MAX_CQS + 1, 0, &channel), EINVAL);
 	CHECK_EQ(create_ring(1, 1, &channel), EINVAL);
-	CHECK_EQ(create_ring(COMPCH_RING_MAX_CQS, 0, &channel), 0);
+	if (create_ring(COMPCH_RING_MAX_CQS, 0, &channel) == EOPNOTSUPP)
+		return;
+	CHECK(channel != NULL);
 	CHECK_EQ(ibv_destroy_comp_channel(channel), 0);
 	CHECK_EQ(create_ring(2, 0, &channel), 0);
 	CHECK_EQ(compch_query_channel(channel, &info), 0);

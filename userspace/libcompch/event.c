@@ -114,7 +114,8 @@ static ssize_t event_read(int fd, struct ib_uverbs_comp_event_desc *descs,
  * Return: the number of events; negative: read instead.
  */
 static int event_from_ring(struct compch_channel *ch,
-			   struct ib_uverbs_comp_event_desc *descs, int max)
+			   struct ib_uverbs_comp_event_desc *descs, int max,
+			   int64_t timeout)
 {
 	struct compch_context *ctx;
 	bool wake;
@@ -123,6 +124,12 @@ static int event_from_ring(struct compch_channel *ch,
 	if (!ch->ring.head || compch_ring_attention(&ch->ring))
 		return -1;
 	n = compch_ring_take_events(&ch->ring, (__u64 *)descs, max, &wake);
+	if (!n && !timeout) {
+		/* What comes next may be waited for by epoll or a signal. */
+		compch_ring_ask(&ch->ring);
+		n = compch_ring_take_events(&ch->ring, (__u64 *)descs, max,
+					    &wake);
+	}
 	/* Somebody has looked while these were in our hands. */
 	if (wake && !compch_channel_context(ch, &ctx)) {
 		compch_ioctl_channel_wake(ctx, ch->base.fd);
@@ -168,7 +175,7 @@ int compch_channel_get_events(struct compch_channel *ch, struct ibv_cq **cqs,
 	/* Pairs with channel_bury_locked(): see compch_channel_use(). */
 	if (__atomic_load_n(&ch->dead, __ATOMIC_SEQ_CST))
 		return EBADF;
-	n = event_from_ring(ch, descs, max);
+	n = event_from_ring(ch, descs, max, timeout);
 	if (!n && !timeout)
 		return ETIMEDOUT;
 	if (n <= 0) {

@@ -37,6 +37,17 @@ static inline void compch_ring_user_init(struct compch_ring_user *ring,
 	ring->mask = ring->head->cells - 1;
 }
 
+/*
+ * Asks to be woken, before looking once more: for who waits for an edge next,
+ * and has found nothing.
+ */
+static inline void compch_ring_ask(struct compch_ring_user *ring)
+{
+	__atomic_store_n(&ring->head->hungry, 1, __ATOMIC_RELAXED);
+	/* Pairs with compch_ring_take_events() of another thread. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
 /* Must read() be used instead? */
 static inline bool compch_ring_attention(const struct compch_ring_user *ring)
 {
@@ -256,7 +267,7 @@ compch_ring_take_events(struct compch_ring_user *ring, __u64 *cookies,
 						   cookies + n, max - n, &put);
 	}
 	if (__builtin_expect(put, 0)) {
-		/* Pairs with compch_queue_look() in the kernel. */
+		/* Pairs with compch_queue_look() in the kernel, and compch_ring_ask(). */
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
 		*wake = __atomic_load_n(&ring->head->hungry, __ATOMIC_RELAXED);
 	}

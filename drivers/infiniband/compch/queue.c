@@ -243,10 +243,14 @@ static void compch_queue_attend(struct compch_queue *queue)
 {
 	lockdep_assert_held(&queue->lock);
 
-	if (queue->ring)
-		WRITE_ONCE(queue->ring->shared->attention,
-			   queue->cancels || queue->closed ||
-			   READ_ONCE(queue->ring->late));
+	if (!queue->ring)
+		return;
+	WRITE_ONCE(queue->ring->shared->attention,
+		   queue->cancels || queue->closed);
+	/* Pairs with compch_ring_push(), which sets both. */
+	smp_mb();
+	if (READ_ONCE(queue->ring->late))
+		WRITE_ONCE(queue->ring->shared->attention, true);
 }
 
 /* Before who looks for events looks at the cells */

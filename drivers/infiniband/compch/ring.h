@@ -206,6 +206,8 @@ static inline void compch_ring_push(struct compch_ring *ring,
 	/* Pairs with compch_ring_push_late(). */
 	smp_mb__after_atomic();
 	WRITE_ONCE(ring->late, true);
+	/* Pairs with compch_queue_attend(). */
+	smp_mb();
 	/* Programs must come to the kernel. */
 	WRITE_ONCE(ring->shared->attention, true);
 	/* As behind the cell: see compch_source_fire(). */

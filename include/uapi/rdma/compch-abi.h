@@ -207,7 +207,8 @@
  * That the cells are empty does not say that no event is left: another thread may
  * have a slot in its hands, and put it back.  It wakes who waits if he has
  * looked by poll() or read().  So whoever waits for an edge (EPOLLET, SIGIO)
- * must have got EAGAIN from read() first.
+ * must have got EAGAIN from read() first; or have set hungry to 1 and, behind a
+ * full barrier, have found the cells empty then.
  *
  * Output structures may grow: a longer buffer is filled up with zeros, a
  * shorter one is accepted down to the last member of version 1.
@@ -371,7 +372,7 @@ struct compch_assoc_destroy_resp {
  * @head:	position of the next cell to be taken
  * @tail:	position of the next cell to be filled
  *
- * The program writes to @head and @tail only.
+ * The program writes to nothing else than @head, @tail and @hungry.
  */
 struct compch_ring_head {
 	__u32 cqs;

@@ -513,6 +513,10 @@ static int channel_create(int fd, struct ib_uverbs_attr *attr, int attrs)
 
 	CHECK_EQ(attr[0].attr_id, COMPCH_ATTR_CHANNEL_CREATE_FD);
 	CHECK_EQ(attr[0].len, 0);
+	/* As a 32-bit kernel */
+	if (attrs > 1 &&
+	    attr[attrs - 1].attr_id == COMPCH_ATTR_CHANNEL_CREATE_RING)
+		return EOPNOTSUPP;
 	if (attrs > 1) {
 		CHECK_EQ(attr[1].attr_id, COMPCH_ATTR_CHANNEL_CREATE_FLAGS);
 		CHECK(attr[1].len == 4 || attr[1].len == 8);
