@@ -349,6 +349,30 @@ static void cells_in_flight(struct kunit *test)
 	TAKES_NONE(test);
 }
 
+/* Counted where there is no ring, an event moves to one, and is not posted again. */
+static void cells_counted_before_move(struct kunit *test)
+{
+	struct cells_test *t = test->priv;
+	struct compch_source *source = &t->source[0];
+	u64 merged;
+	s64 before;
+
+	KUNIT_EXPECT_PTR_EQ(test, compch_source_move(source, &t->other, &merged),
+			    &t->queue);
+	fire(test, source, 1);
+	rcu_read_lock();
+	preempt_disable();
+	before = atomic64_fetch_inc(&source->pending);
+	KUNIT_EXPECT_PTR_EQ(test, compch_source_move(source, &t->queue, &merged),
+			    &t->other);
+	KUNIT_EXPECT_TRUE(test, compch_source_fired(source, before));
+	rcu_read_unlock();
+	expect_source(test, source, 2, 0);
+	TAKES(test, 64, 1, 1);
+	/* Or this waits for ever. */
+	detach(test, source, 2, 0);
+}
+
 /* --- a program that was killed ----------------------------------------------- */
 
 static void cells_repair(struct kunit *test)
@@ -467,6 +491,7 @@ static struct kunit_case cells_cases[] = {
 	KUNIT_CASE(cells_in_hands),
 	KUNIT_CASE(cells_held),
 	KUNIT_CASE(cells_in_flight),
+	KUNIT_CASE(cells_counted_before_move),
 	KUNIT_CASE(cells_repair),
 	KUNIT_CASE(cells_late),
 	KUNIT_CASE(cells_garbage),

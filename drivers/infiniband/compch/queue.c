@@ -711,8 +711,9 @@ fault:
 	return n;
 }
 
-static bool compch_room_put(struct compch_room *room, unsigned int n,
-			    const struct compch_source *source)
+static __always_inline bool compch_room_put(struct compch_room *room,
+					    unsigned int n,
+					    const struct compch_source *source)
 {
 	size_t copied;
 
@@ -751,7 +752,7 @@ static unsigned int compch_queue_serve_ready(struct compch_queue *queue,
 }
 
 /* The same from the ring.  What is not ours after all is overwritten. */
-static unsigned int compch_queue_serve_ring(struct compch_queue *queue,
+static noinline unsigned int compch_queue_serve_ring(struct compch_queue *queue,
 					    struct compch_room *room)
 {
 	struct compch_ring *ring = queue->ring;

@@ -205,31 +205,14 @@ struct compch_queue *compch_source_move(struct compch_source *source,
 void compch_source_query(struct compch_source *source,
 			 struct compch_source_state *state);
 
-/**
- * compch_source_fire() - Queue an event.
- * @source: the source
- *
- * Context: any, hard interrupt included, under rcu_read_lock().  Takes no lock
- * unless somebody waits, allocates nothing; its cost depends neither on the
- * number of sources nor on that of pending events.
- * Return: false if the source is detached, or not attached yet: the event is
- * still the caller's.
+/*
+ * The rest of compch_source_fire(), of an event that has been counted on top of
+ * @before.  Enables preemption.
  */
-static inline bool compch_source_fire(struct compch_source *source)
+static inline bool compch_source_fired(struct compch_source *source, s64 before)
 {
 	struct compch_queue *queue;
-	s64 before;
 
-	RCU_LOCKDEP_WARN(!rcu_read_lock_held(), "source may go away");
-
-	/* See compch_source_settle(). */
-	preempt_disable();
-	/*
-	 * A full barrier, as is llist_add(): they pair with those in
-	 * compch_queue_wait(), compch_queue_poll(), and
-	 * compch_source_transfer().
-	 */
-	before = atomic64_fetch_inc(&source->pending);
 	if (unlikely(before < 0)) {
 		preempt_enable();
 		/* Who holds it posts it: see compch_source_release(). */
@@ -253,6 +236,31 @@ static inline bool compch_source_fire(struct compch_source *source)
 	    !(before && (queue->flags & COMPCH_QUEUE_COALESCE)))
 		compch_queue_wake(queue);
 	return true;
+}
+
+/**
+ * compch_source_fire() - Queue an event.
+ * @source: the source
+ *
+ * Context: any, hard interrupt included, under rcu_read_lock().  Takes no lock
+ * unless somebody waits, allocates nothing; its cost depends neither on the
+ * number of sources nor on that of pending events.
+ * Return: false if the source is detached, or not attached yet: the event is
+ * still the caller's.
+ */
+static inline bool compch_source_fire(struct compch_source *source)
+{
+	RCU_LOCKDEP_WARN(!rcu_read_lock_held(), "source may go away");
+
+	/* See compch_source_settle(). */
+	preempt_disable();
+	/*
+	 * A full barrier, as is llist_add(): they pair with those in
+	 * compch_queue_wait(), compch_queue_poll(), and
+	 * compch_source_transfer().
+	 */
+	return compch_source_fired(source,
+				   atomic64_fetch_inc(&source->pending));
 }
 
 #endif /* _COMPCH_QUEUE_H */
