@@ -13,8 +13,7 @@
  *  - An association holds one reference on the channel that it is attached to,
  *    and counts in cq->usecnt, so that its CQ cannot be destroyed.
  *  - A mapping of a channel's ring holds the channel's file.  The ring goes with
- *    the channel's last reference: all sources have left it then, and who has
- *    just fired into one does not touch the ring any more when it leaves.
+ *    the channel's last reference, by RCU as well: see compch_ring_destroy().
  *  - A channel is freed, by RCU, with its last reference.  An association is
  *    freed by RCU when its uobject is destroyed: newest objects go first, so
  *    always before its CQ.
@@ -69,6 +68,7 @@ struct vm_area_struct;
 
 struct compch_ring *compch_ring_create(struct compch_queue *queue, u32 cqs);
 void compch_ring_destroy(struct compch_ring *ring);
+void compch_ring_exit(void);
 size_t compch_ring_mapped_size(struct compch_ring *ring);
 int compch_ring_mmap(struct compch_ring *ring, struct vm_area_struct *vma);
 

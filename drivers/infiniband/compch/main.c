@@ -31,6 +31,7 @@ static void __exit compch_exit(void)
 	compch_device_exit();
 	compch_stats_exit();
 	compch_assoc_exit();
+	compch_ring_exit();
 }
 
 module_init(compch_init);

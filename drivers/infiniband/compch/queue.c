@@ -212,9 +212,10 @@ static void compch_queue_gather(struct compch_queue *queue)
  * @queue: a queue with a ring
  * @source: attached to it
  *
- * Context: any, preemption disabled.
+ * Context: any, preemption disabled, under rcu_read_lock().
+ * Return: whether it merged with another one, and so has nobody to wake.
  */
-void compch_queue_post(struct compch_queue *queue, struct compch_source *source)
+bool compch_queue_post(struct compch_queue *queue, struct compch_source *source)
 {
 	struct compch_ring *ring = queue->ring;
 	struct compch_ring_own *own = source->own;
@@ -228,14 +229,10 @@ void compch_queue_post(struct compch_queue *queue, struct compch_source *source)
 		if (merged)
 			atomic64_inc(&own->merged);
 	}
-	if (unlikely(READ_ONCE(queue->watched)) && !merged)
-		compch_queue_wake(queue);
-	/*
-	 * Pairs with compch_source_posted(): from now on the source may leave,
-	 * and the ring go away.
-	 */
+	/* Pairs with compch_source_posted(): now the source may leave. */
 	smp_mb__before_atomic();
 	atomic64_inc(&own->posted);
+	return merged;
 }
 
 /* Programs must leave the ring alone, and read. */

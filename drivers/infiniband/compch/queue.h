@@ -187,7 +187,7 @@ __poll_t compch_queue_poll(struct compch_queue *queue, struct file *file,
 			   poll_table *wait);
 void compch_queue_wake(struct compch_queue *queue);
 void compch_queue_watch(struct compch_queue *queue);
-void compch_queue_post(struct compch_queue *queue,
+bool compch_queue_post(struct compch_queue *queue,
 		       struct compch_source *source);
 void compch_queue_repair(struct compch_queue *queue);
 int compch_queue_cancel(struct compch_queue *queue);
@@ -223,12 +223,9 @@ static inline bool compch_source_fired(struct compch_source *source, s64 before)
 	 * The queue may have been changed since, for one with a ring, and the
 	 * event with it: whether to post it is told by what has counted it.
 	 */
-	if (unlikely(before >= COMPCH_SOURCE_POSTS)) {
-		compch_queue_post(queue, source);
-		preempt_enable();
-		return true;
-	}
-	if (!before)
+	if (unlikely(before >= COMPCH_SOURCE_POSTS))
+		before = compch_queue_post(queue, source);
+	else if (!before)
 		llist_add(&source->incoming, &queue->incoming);
 	preempt_enable();
 

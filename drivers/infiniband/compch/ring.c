@@ -7,7 +7,7 @@
 #include <linux/bitmap.h>
 #include <linux/err.h>
 #include <linux/mm.h>
-#include <linux/overflow.h>
+#include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
@@ -21,11 +21,11 @@
  * struct compch_ring_memory - a ring and its memory
  * @ring: the ring
  * @queue: whose ring it is
- * @lock: for what follows
+ * @lock: for the two that follow
  * @mm: the process that has it mapped, or NULL; only to be compared
  * @mappings: how many times
- * @nr: number of pages
- * @pages: what is shared
+ * @size: bytes that are mapped
+ * @rcu: for the final free
  */
 struct compch_ring_memory {
 	struct compch_ring ring;
@@ -33,41 +33,13 @@ struct compch_ring_memory {
 	spinlock_t lock;
 	struct mm_struct *mm;
 	unsigned int mappings;
-	unsigned int nr;
-	struct page *pages[] __counted_by(nr);
+	size_t size;
+	struct rcu_head rcu;
 };
 
 static struct compch_ring_memory *compch_ring_memory_of(struct compch_ring *ring)
 {
 	return container_of(ring, struct compch_ring_memory, ring);
-}
-
-static void compch_ring_free_pages(struct compch_ring_memory *memory)
-{
-	unsigned int i;
-
-	for (i = 0; i < memory->nr && memory->pages[i]; i++)
-		__free_page(memory->pages[i]);
-}
-
-static void *compch_ring_map_pages(struct compch_ring_memory *memory)
-{
-	unsigned int i;
-	void *shared;
-
-	for (i = 0; i < memory->nr; i++) {
-		memory->pages[i] = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
-		if (!memory->pages[i])
-			goto free_pages;
-	}
-	shared = vmap(memory->pages, memory->nr, VM_MAP, PAGE_KERNEL);
-	if (!shared)
-		goto free_pages;
-	return shared;
-
-free_pages:
-	compch_ring_free_pages(memory);
-	return NULL;
 }
 
 /* Of what only the kernel sees */
@@ -115,7 +87,6 @@ static void compch_ring_free_own(struct compch_ring *ring)
 struct compch_ring *compch_ring_create(struct compch_queue *queue, u32 cqs)
 {
 	struct compch_ring_memory *memory;
-	unsigned int nr;
 	void *shared;
 
 	if (!cqs || cqs > COMPCH_RING_MAX_CQS)
@@ -124,46 +95,54 @@ struct compch_ring *compch_ring_create(struct compch_queue *queue, u32 cqs)
 	if (!IS_ENABLED(CONFIG_64BIT))
 		return ERR_PTR(-EOPNOTSUPP);
 
-	nr = DIV_ROUND_UP(compch_ring_size(cqs), PAGE_SIZE);
-	memory = kvzalloc(struct_size(memory, pages, nr), GFP_KERNEL_ACCOUNT);
+	memory = kzalloc(sizeof(*memory), GFP_KERNEL_ACCOUNT);
 	if (!memory)
 		return ERR_PTR(-ENOMEM);
-	memory->nr = nr;
 	memory->queue = queue;
 	spin_lock_init(&memory->lock);
-	shared = compch_ring_map_pages(memory);
+	memory->size = PAGE_ALIGN(compch_ring_size(cqs));
+	shared = __vmalloc(memory->size, GFP_KERNEL_ACCOUNT | __GFP_ZERO);
 	if (!shared)
 		goto free_memory;
 	if (compch_ring_alloc_own(&memory->ring, cqs))
-		goto unmap_pages;
+		goto free_shared;
 	compch_ring_init(&memory->ring, shared, cqs);
 	return &memory->ring;
 
-unmap_pages:
-	vunmap(shared);
-	compch_ring_free_pages(memory);
+free_shared:
+	vfree(shared);
 free_memory:
-	kvfree(memory);
+	kfree(memory);
 	return ERR_PTR(-ENOMEM);
+}
+
+static void compch_ring_free(struct rcu_head *rcu)
+{
+	struct compch_ring_memory *memory =
+		container_of(rcu, struct compch_ring_memory, rcu);
+
+	compch_ring_free_own(&memory->ring);
+	vfree(memory->ring.shared);
+	kfree(memory);
 }
 
 /**
  * compch_ring_destroy() - Undo compch_ring_create().
  * @ring: a ring that no source uses and nobody has mapped; or NULL
  *
- * Context: may sleep.
+ * Who has just fired may still look whom to wake, and change what the ring says
+ * of that.  So it is freed after an RCU grace period.
  */
 void compch_ring_destroy(struct compch_ring *ring)
 {
-	struct compch_ring_memory *memory;
+	if (ring)
+		call_rcu(&compch_ring_memory_of(ring)->rcu, compch_ring_free);
+}
 
-	if (!ring)
-		return;
-	memory = compch_ring_memory_of(ring);
-	compch_ring_free_own(ring);
-	vunmap(ring->shared);
-	compch_ring_free_pages(memory);
-	kvfree(memory);
+/** compch_ring_exit() - Wait until all rings are freed. */
+void compch_ring_exit(void)
+{
+	rcu_barrier();
 }
 
 /**
@@ -174,7 +153,7 @@ void compch_ring_destroy(struct compch_ring *ring)
  */
 size_t compch_ring_mapped_size(struct compch_ring *ring)
 {
-	return ring ? (size_t)compch_ring_memory_of(ring)->nr << PAGE_SHIFT : 0;
+	return ring ? compch_ring_memory_of(ring)->size : 0;
 }
 
 static int compch_ring_get_mapping(struct compch_ring_memory *memory,
@@ -198,14 +177,15 @@ static void compch_ring_put_mapping(struct compch_ring_memory *memory)
 	bool last;
 
 	spin_lock(&memory->lock);
-	last = memory->mappings == 1;
+	last = !--memory->mappings;
 	spin_unlock(&memory->lock);
-	/* Before another process can map it */
-	if (last)
-		compch_queue_repair(memory->queue);
+	if (!last)
+		return;
 
+	/* Before another process can map it */
+	compch_queue_repair(memory->queue);
 	spin_lock(&memory->lock);
-	if (!--memory->mappings)
+	if (!memory->mappings)
 		memory->mm = NULL;
 	spin_unlock(&memory->lock);
 }
@@ -244,22 +224,30 @@ static const struct vm_operations_struct compch_ring_vm_ops = {
 int compch_ring_mmap(struct compch_ring *ring, struct vm_area_struct *vma)
 {
 	struct compch_ring_memory *memory = compch_ring_memory_of(ring);
+	unsigned long offset;
 	int ret;
 
 	if (!(vma->vm_flags & VM_SHARED) || vma->vm_pgoff ||
-	    vma_pages(vma) != memory->nr)
+	    vma->vm_end - vma->vm_start != memory->size)
 		return -EINVAL;
 	ret = compch_ring_get_mapping(memory, vma->vm_mm);
 	if (ret)
 		return ret;
 
 	compat_vm_flags_set(vma, VM_DONTCOPY | VM_DONTEXPAND);
-	ret = vm_map_pages(vma, memory->pages, memory->nr);
-	if (ret) {
-		compch_ring_put_mapping(memory);
-		return ret;
+	for (offset = 0; offset < memory->size; offset += PAGE_SIZE) {
+		void *page = (void *)ring->shared + offset;
+
+		ret = vm_insert_page(vma, vma->vm_start + offset,
+				     vmalloc_to_page(page));
+		if (ret)
+			goto put_mapping;
 	}
 	vma->vm_private_data = memory;
 	vma->vm_ops = &compch_ring_vm_ops;
 	return 0;
+
+put_mapping:
+	compch_ring_put_mapping(memory);
+	return ret;
 }
