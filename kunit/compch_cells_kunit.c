@@ -312,7 +312,8 @@ static void cells_held(struct kunit *test)
 	fire(test, source, 3);
 	TAKES(test, 64, 1, 1);
 	spin_lock(&t->queue.lock);
-	KUNIT_EXPECT_EQ(test, compch_source_release(source, 2), 3ULL);
+	KUNIT_EXPECT_EQ(test, compch_source_release(source, &t->queue, 2),
+			3ULL);
 	compch_ring_post(&t->queue, source, 3);
 	spin_unlock(&t->queue.lock);
 	expect_source(test, source, 3, 2);

@@ -6,6 +6,7 @@
  */
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "native.h"
@@ -206,7 +207,8 @@ int main(int argc, char **argv)
 		native_cq_destroy(&n[i]);
 	expect(0, ETIMEDOUT);
 	close(channel->fd);
-	expect(0, EBADF);
+	/* With a ring, nobody looks at it who is not to wait. */
+	expect(getenv("NATIVE_RING") ? 1 : 0, EBADF);
 	expect(-1, EBADF);
 	expect(SECOND, EBADF);
 	CHECK_EQ(ibv_destroy_comp_channel(channel), 0);

@@ -207,18 +207,29 @@ static inline unsigned int compch_ring_round(struct compch_ring_user *ring,
 	return n;
 }
 
+/* Is there a slot in the cells? */
+static inline bool compch_ring_queued(const struct compch_ring_user *ring)
+{
+	__u64 head = __atomic_load_n(&ring->head->head, __ATOMIC_ACQUIRE);
+
+	return __atomic_load_n(&ring->cells[head & ring->mask],
+			       __ATOMIC_ACQUIRE) >> 32 == (__u32)head;
+}
+
 /* The rest of compch_ring_take_events(): what has not exactly one event */
-static __attribute__((noinline)) unsigned int
+static __attribute__((__noinline__)) unsigned int
 compch_ring_take_rest(struct compch_ring_user *ring, __u64 *places,
 		      unsigned int held, __u64 *cookies, unsigned int room,
 		      bool *put)
 {
 	unsigned int n = 0;
 
-	while (held && n < room)
+	/* Round after round, as long as it is nobody else's turn */
+	do {
 		n += compch_ring_round(ring, places, &held, cookies + n,
 				       room - n);
-	/* What is in our hands, nobody sees. */
+	} while (held && n < room && !compch_ring_queued(ring));
+	/* Nobody has seen what was in our hands. */
 	*put = true;
 	while (held)
 		compch_ring_put_back(ring, *places++), held--;
