@@ -28,10 +28,18 @@ tests = $(patsubst %/Makefile,%,$(sort $(wildcard tests/*/Makefile)))
 each = set -e; $(foreach dir,$(1),$(MAKE) --no-print-directory -C $(dir) \
 	BUILD=$(USERSPACE) $(2);)
 
+# What an installed system gets.
+installed = $(library) userspace/compch
+PREFIX ?= /usr/local
+MODPROBEDIR ?= /etc/modprobe.d
+MODULESLOADDIR ?= /etc/modules-load.d
+INSTALL ?= install
+
 all: module userspace
 
+# With OFA_DIR, for the RDMA stack there and not for the kernel's own.
 module:
-	@MAKE="$(MAKE)" scripts/build-module.sh $(KDIR) $(MODULE)
+	@MAKE="$(MAKE)" OFA_DIR=$(OFA_DIR) scripts/build-module.sh $(KDIR) $(MODULE)
 
 userspace:
 	@$(call each,$(userspace),all)
@@ -52,10 +60,29 @@ sanitize:
 	@scripts/deps.sh build sanitize
 	@tests/sanitize.sh
 
-install: all
+install: install-module install-userspace install-boot
+
+install-module: module
 	$(MAKE) -C $(KDIR) M=$(abspath $(MODULE)) \
 		$(if $(DESTDIR),INSTALL_MOD_PATH=$(DESTDIR)) modules_install
-	@$(call each,$(userspace),install)
+
+install-userspace:
+	@$(call each,$(installed),install)
+
+# What loads the module before the drivers, at boot and in the initramfs.
+install-boot:
+	$(INSTALL) -d $(DESTDIR)$(MODPROBEDIR) $(DESTDIR)$(MODULESLOADDIR)
+	$(INSTALL) -m 644 boot/modprobe.conf $(DESTDIR)$(MODPROBEDIR)/compch.conf
+	$(INSTALL) -m 644 boot/modules-load.conf \
+		$(DESTDIR)$(MODULESLOADDIR)/compch.conf
+
+uninstall:
+	@$(call each,$(installed),uninstall)
+	rm -f $(DESTDIR)$(MODPROBEDIR)/compch.conf \
+		$(DESTDIR)$(MODULESLOADDIR)/compch.conf
+	find $(DESTDIR)/lib/modules/$(KRELEASE)/ \
+		-path '*/drivers/infiniband/compch/ib_compch.ko*' -delete
+	$(if $(DESTDIR),,depmod $(KRELEASE))
 
 clean:
 	rm -rf $(BUILD)
@@ -105,7 +132,8 @@ check:
 
 help:
 	@echo 'make          build the module (for KDIR) and the userspace'
-	@echo 'make install  install both (DESTDIR, PREFIX)'
+	@echo 'make install  install both (DESTDIR, PREFIX, LIBDIR), and what loads the module at'
+	@echo '              boot; make uninstall removes them'
 	@echo 'make demo     a verbs program on the new channels, in a virtual machine'
 	@echo 'make test     all tests, in virtual machines: User Mode Linux with its'
 	@echo '              sanitizers, and the stock kernel of this Debian release'
@@ -130,6 +158,7 @@ help:
 	@echo
 	@echo 'KDIR = $(KDIR)'
 
-.PHONY: all module userspace userspace-dir tests check-library install clean \
+.PHONY: all module userspace userspace-dir tests check-library clean \
+	install install-module install-userspace install-boot uninstall \
 	demo test newer kunit test-uml coverage mutate model check help \
 	sanitize bench clients

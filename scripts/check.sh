@@ -150,4 +150,5 @@ check "they are declared in public headers" scripts/check-api.sh declared
 check "they have manual pages" scripts/check-api.sh documented
 check "the examples there compile" scripts/check-api.sh examples
 check "tests call them" scripts/check-api.sh tested
+check "make install, and make uninstall" scripts/check-install.sh files
 sum

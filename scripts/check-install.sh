@@ -1,0 +1,102 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#
+# Does "make install" put everything where it is told to, does a program find it
+# there, and does "make uninstall" take it all away? Prints what is not so, and
+# fails then.
+#
+#   check-install.sh files
+
+set -u
+top=$(cd "$(dirname "$0")/.." && pwd) || exit 1
+# shellcheck source=scripts/lib.sh
+. "$top/scripts/lib.sh"
+cd "$top" || exit 1
+
+out=$top/build/check-install
+stage=$out/stage
+release=$(scripts/kernel.sh --version) || exit 1
+kdir=/lib/modules/$release/build
+PATH=$PATH:/sbin:/usr/sbin
+
+# run COMMAND... - its output only matters if it fails.
+run()
+{
+	"$@" >"$out/log" 2>&1 || {
+		cat "$out/log"
+		return 1
+	}
+}
+
+installed()
+{
+	# Kernels differ in the folder for modules that are not their own.
+	(cd "$stage" && find . ! -type d ! -name 'modules.*') |
+		sed 's/^\.//; s,/updates/drivers/,/extra/drivers/,' | sort
+}
+
+# What is to be there, with the libraries in /usr/lib64
+expected()
+{
+	local page section name
+
+	for page in userspace/man/*; do
+		section=${page##*.}
+		echo "/usr/share/man/man$section/${page##*/}"
+		[ "$section" != 3 ] ||
+			sed -n '/^\.SH NAME/{n;s/ \\-.*//;s/, /\n/g;p}' "$page" |
+			while read -r name; do
+				echo "/usr/share/man/man3/$name.3"
+			done
+	done
+	[ ! -e userspace/compch/compch.bash ] ||
+		echo /usr/share/bash-completion/completions/compch
+	cat <<-END
+	/etc/modprobe.d/compch.conf
+	/etc/modules-load.d/compch.conf
+	/lib/modules/$release/extra/drivers/infiniband/compch/ib_compch.ko
+	/usr/bin/compch
+	/usr/include/infiniband/compch.h
+	/usr/include/rdma/compch-abi.h
+	/usr/lib64/libcompch.a
+	/usr/lib64/libcompch.so
+	/usr/lib64/libcompch.so.0
+	/usr/lib64/libcompch.so.0.$(cat VERSION)
+	/usr/lib64/pkgconfig/compch.pc
+	END
+}
+
+files()
+{
+	local args=(PREFIX=/usr LIBDIR=/usr/lib64 "DESTDIR=$stage" "BUILD=$out"
+		"KDIR=$kdir" --no-print-directory)
+	local flags first
+
+	run make "${args[@]}" install || return
+	diff <(expected | sort -u) <(installed) |
+		sed -n 's/^< /missing: /p; s/^> /unknown: /p'
+
+	flags=$(PKG_CONFIG_PATH=$stage/usr/lib64/pkgconfig \
+		PKG_CONFIG_SYSROOT_DIR=$stage pkg-config --cflags --libs compch) ||
+		return
+	# shellcheck disable=SC2086 # words
+	run gcc -Wall -Werror -o "$out/program" userspace/examples/minimal.c \
+		userspace/examples/loopback.c -pthread $flags
+	first=$(objdump -p "$out/program" | awk '$1 == "NEEDED" { print $2 }' |
+		head -n 1)
+	[ "$first" = libcompch.so.0 ] ||
+		echo "a program that is linked by compch.pc needs '$first' first"
+	strings "$stage/usr/bin/compch" | grep -qx /usr/lib64/libcompch.so.0 ||
+		echo "compch run looks elsewhere for the library"
+
+	run make "${args[@]}" uninstall || return
+	installed | sed 's/^/left: /'
+}
+
+case ${1:-} in
+files) ;;
+*) die "usage: $ME files" ;;
+esac
+rm -rf "$out"
+mkdir -p "$out" || exit 1
+! "$1" | grep .
