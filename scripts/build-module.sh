@@ -7,15 +7,33 @@
 # beside an external module's sources, so it works on a copy of them in OUT,
 # one for each kernel. The results are OUT/ib_compch.ko and, for the tests,
 # OUT/compch_testdev.ko.
+#
+# OFA_DIR in the environment names an RDMA stack that was built outside of the
+# kernel: its headers, in include/, come first, and its Module.symvers has the
+# symbols.
 
 set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
+# shellcheck source=scripts/lib.sh
+. "$top/scripts/lib.sh"
 kdir=$1
 out=$2
 shift 2
 
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
+if [ -n "${OFA_DIR:-}" ]; then
+	for file in Module.symvers include/rdma/ib_verbs.h; do
+		[ -f "$OFA_DIR/$file" ] ||
+			die "OFA_DIR: there is no $OFA_DIR/$file"
+	done
+	OFA_DIR=$(cd "$OFA_DIR" && pwd)
+	# A symbol may come from two modules, but not from one twice, as it
+	# seems to if these have the names of the kernel's own.
+	sed -E 's,^(0x[0-9a-f]+\t[^\t]+\t),\1ofa/,' "$OFA_DIR/Module.symvers" \
+		>"$out/ofa.symvers"
+	set -- "OFA_DIR=$OFA_DIR" "KBUILD_EXTRA_SYMBOLS=$out/ofa.symvers" "$@"
+fi
 cd "$top"
 # Keep the times, for make; forget what is no longer there.
 cp -Rpu Kbuild VERSION drivers include kunit "$out/"

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #
 # Does "make install" put everything where it is told to, does a program find it
-# there, and does "make uninstall" take it all away? Prints what is not so, and
-# fails then.
+# there, and does "make uninstall" take it all away? Is an RDMA stack in OFA_DIR
+# the one that the module is built for? Prints what is not so, and fails then.
 #
-#   check-install.sh files
+#   check-install.sh files    the first three
+#   check-install.sh ofa      the last one
 
 set -u
 top=$(cd "$(dirname "$0")/.." && pwd) || exit 1
@@ -93,9 +94,42 @@ files()
 	installed | sed 's/^/left: /'
 }
 
+# A stack that differs from the kernel's in what can be told from the module:
+# the checksum of a symbol, and a header.
+ofa()
+{
+	local ofa=$out/ofa symvers=$kdir/Module.symvers common
+
+	mkdir -p "$ofa/include"
+	common=$(realpath "$kdir/../build")
+	[ -e "$common/include/rdma/ib_verbs.h" ] ||
+		common=$(sed -n 's,^include \(/.*\)/Makefile$,\1,p' "$kdir/Makefile")
+	cp -r "$common/include/rdma" "$ofa/include/" || return
+	sed -n 's/^0x[0-9a-f]*\(\t_\?uverbs_\)/0x0badcafe\1/p' "$symvers" \
+		>"$ofa/Module.symvers"
+	[ -s "$ofa/Module.symvers" ] || echo "$symvers has no uverbs_..."
+	sed -i '/^#define _UVERBS_IOCTL_/a\
+static const char compch_ofa[] __attribute__((used)) = "from OFA_DIR";' \
+		"$ofa/include/rdma/uverbs_ioctl.h"
+	run make --no-print-directory module "BUILD=$out/with-ofa" "KDIR=$kdir" \
+		"OFA_DIR=$ofa" || return
+	modprobe --dump-modversions "$out/with-ofa/$release/ib_compch.ko" |
+		grep -q '^0x0badcafe.*uverbs_' ||
+		echo "the symbols are not those of OFA_DIR/Module.symvers"
+	strings "$out/with-ofa/$release/ib_compch.ko" | grep -q 'from OFA_DIR' ||
+		echo "the headers are not those of OFA_DIR/include"
+
+	rm "$ofa/Module.symvers"
+	! make --no-print-directory module "BUILD=$out/with-ofa" "KDIR=$kdir" \
+		"OFA_DIR=$ofa" >"$out/log" 2>&1 ||
+		echo "an OFA_DIR without Module.symvers is no error"
+	grep -q "OFA_DIR: there is no $ofa/Module.symvers" "$out/log" ||
+		cat "$out/log"
+}
+
 case ${1:-} in
-files) ;;
-*) die "usage: $ME files" ;;
+files | ofa) ;;
+*) die "usage: $ME files|ofa" ;;
 esac
 rm -rf "$out"
 mkdir -p "$out" || exit 1

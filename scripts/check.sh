@@ -151,4 +151,5 @@ check "they have manual pages" scripts/check-api.sh documented
 check "the examples there compile" scripts/check-api.sh examples
 check "tests call them" scripts/check-api.sh tested
 check "make install, and make uninstall" scripts/check-install.sh files
+check "the module can be built for another RDMA stack" scripts/check-install.sh ofa
 sum
