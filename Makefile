@@ -5,6 +5,7 @@
 #
 #   build/RELEASE/        the modules for the kernel RELEASE
 #   build/user-CODENAME/  library, tools and test programs, for this system
+#   build/deb/            the Debian packages
 #   build/log/            what tests leave
 
 KDIR ?= $(or $(wildcard /lib/modules/$(shell uname -r)/build),\
@@ -30,6 +31,7 @@ each = set -e; $(foreach dir,$(1),$(MAKE) --no-print-directory -C $(dir) \
 
 # What an installed system gets.
 installed = $(library) userspace/compch
+VERSION := $(shell cat VERSION)
 PREFIX ?= /usr/local
 MODPROBEDIR ?= /etc/modprobe.d
 MODULESLOADDIR ?= /etc/modules-load.d
@@ -76,6 +78,18 @@ install-boot:
 	$(INSTALL) -m 644 boot/modules-load.conf \
 		$(DESTDIR)$(MODULESLOADDIR)/compch.conf
 
+# What "dkms add compch/VERSION" looks for
+dkms_files = $(wildcard Kbuild VERSION dkms.conf include/uapi/rdma/*.h \
+	drivers/infiniband/compch/*.[ch] drivers/infiniband/compch/Makefile \
+	drivers/infiniband/compch/compat/*)
+dkms_dir = $(DESTDIR)/usr/src/compch-$(VERSION)
+
+install-dkms:
+	@set -e; for file in $(dkms_files); do \
+		$(INSTALL) -m 644 -D $$file $(dkms_dir)/$$file; \
+	done
+
+# All but what "make install-dkms" has installed, which is dkms' to remove
 uninstall:
 	@$(call each,$(installed),uninstall)
 	rm -f $(DESTDIR)$(MODPROBEDIR)/compch.conf \
@@ -83,6 +97,10 @@ uninstall:
 	find $(DESTDIR)/lib/modules/$(KRELEASE)/ \
 		-path '*/drivers/infiniband/compch/ib_compch.ko*' -delete
 	$(if $(DESTDIR),,depmod $(KRELEASE))
+
+deb:
+	@scripts/deps.sh build deb
+	@scripts/deb.sh
 
 clean:
 	rm -rf $(BUILD)
@@ -134,6 +152,7 @@ help:
 	@echo 'make          build the module (for KDIR) and the userspace'
 	@echo 'make install  install both (DESTDIR, PREFIX, LIBDIR), and what loads the module at'
 	@echo '              boot; make uninstall removes them'
+	@echo 'make deb      Debian packages, into build/deb/'
 	@echo 'make demo     a verbs program on the new channels, in a virtual machine'
 	@echo 'make test     all tests, in virtual machines: User Mode Linux with its'
 	@echo '              sanitizers, and the stock kernel of this Debian release'
@@ -158,7 +177,7 @@ help:
 	@echo
 	@echo 'KDIR = $(KDIR)'
 
-.PHONY: all module userspace userspace-dir tests check-library clean \
-	install install-module install-userspace install-boot uninstall \
+.PHONY: all module userspace userspace-dir tests check-library clean deb \
+	install install-module install-userspace install-boot install-dkms uninstall \
 	demo test newer kunit test-uml coverage mutate model check help \
 	sanitize bench clients

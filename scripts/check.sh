@@ -53,8 +53,10 @@ shell_scripts()
 
 no_spdx()
 {
-	# The format of the kernel's ABI files has no comments.
-	files ':!LICENSES' ':!VERSION' ':!Documentation/ABI' | while IFS= read -r file; do
+	# The formats of the kernel's ABI files and of these have no comments.
+	files ':!LICENSES' ':!VERSION' ':!Documentation/ABI' \
+		':!debian/changelog' ':!debian/copyright' \
+		':!debian/source' | while IFS= read -r file; do
 		head -n 5 "$file" | grep -q SPDX-License-Identifier ||
 			echo "$file"
 	done

@@ -23,6 +23,8 @@ Install what is missing of the groups' packages; --list only prints them all.
   sanitize to run the library under sanitizers and valgrind, besides "build"
   bench   to plot what is measured, besides "test"
   model   to check the models of the event queue
+  deb     to build the Debian packages, besides "build"
+  packages to install them in a virtual machine, besides "deb" and "test"
   newer   to make the chroot for newer kernels, see scripts/chroot.sh
   check   to run the static checks
 END
@@ -61,6 +63,12 @@ packages_of()
 		;;
 	model)
 		echo spin gcc libc6-dev
+		;;
+	deb)
+		echo build-essential debhelper dh-dkms lintian
+		;;
+	packages)
+		echo mmdebstrap e2fsprogs
 		;;
 	newer)
 		echo debootstrap debian-archive-keyring util-linux xz-utils
