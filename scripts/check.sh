@@ -154,4 +154,6 @@ check "the examples there compile" scripts/check-api.sh examples
 check "tests call them" scripts/check-api.sh tested
 check "make install, and make uninstall" scripts/check-install.sh files
 check "the module can be built for another RDMA stack" scripts/check-install.sh ofa
+check "the sources have one version" scripts/versions.sh sources
+check "what is built of them has it" scripts/versions.sh built
 sum
