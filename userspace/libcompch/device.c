@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * What the kernel module tells about a device, in
- * /sys/class/infiniband/DEVICE/compch/.
+ * /sys/class/infiniband/DEVICE/compch/, or, where there is no such device in
+ * /sys, as in a container without it, in the device's ioctls.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,6 +12,9 @@
 #include <unistd.h>
 
 #include "compch-private.h"
+
+/* More than there are in enum rdma_driver_id of any kernel */
+#define DRIVER_IDS 64
 
 static int device_read(const char *device, const char *file, uint32_t *value)
 {
@@ -40,6 +44,52 @@ static int device_read(const char *device, const char *file, uint32_t *value)
 	return 0;
 }
 
+/* Is the device in /sys, with or without the module's files? */
+static bool device_has_sysfs(const char *device)
+{
+	char path[128];
+	int fd;
+
+	snprintf(path, sizeof(path), "/sys/class/infiniband/%s", device);
+	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	close(fd);
+	return true;
+}
+
+/*
+ * Asks for the state of a channel that there cannot be.  The kernel looks at
+ * driver_id first, and says EINVAL if it is not the device's; then it looks for
+ * the method, and says EPROTONOSUPPORT if there is none; and the module's method
+ * says EBADF.
+ */
+static enum compch_support device_ask(int cmd_fd, uint32_t *driver_id)
+{
+	struct compch_context ctx = { .cmd_fd = cmd_fd };
+	struct compch_channel_info info;
+
+	/* A context without a file would have EBADF, too. */
+	if (fcntl(cmd_fd, F_GETFD) < 0)
+		return COMPCH_NO_DEVICE;
+	for (; ctx.driver_id < DRIVER_IDS; ctx.driver_id++) {
+		switch (compch_ioctl_channel_query(&ctx, -1, &info)) {
+		case EINVAL:
+			break;
+		case EBADF:
+			*driver_id = ctx.driver_id;
+			return COMPCH_SUPPORTED;
+		case EPROTONOSUPPORT:
+			return COMPCH_NO_MODULE;
+		case ENOTTY:
+			return COMPCH_NO_IOCTL;
+		default:
+			return COMPCH_NO_DEVICE;
+		}
+	}
+	return COMPCH_NO_DEVICE;
+}
+
 /**
  * compch_device_probe() - whether a context can have channels of ours
  * @context: the device context
@@ -64,6 +114,8 @@ enum compch_support compch_device_probe(const struct ibv_context *context,
 	if (context->cmd_fd < 0)
 		return COMPCH_NO_DEVICE;
 	ret = device_read(device, "abi_version", &version);
+	if (ret && ret != EINVAL && !device_has_sysfs(device))
+		return device_ask(context->cmd_fd, driver_id);
 	if (ret)
 		return ret == EINVAL ? COMPCH_BAD_MODULE : COMPCH_NO_MODULE;
 	if (version != COMPCH_ABI_VERSION)

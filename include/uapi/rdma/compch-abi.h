@@ -14,6 +14,11 @@
  * (These files alone are no proof that the device is extended: see
  * EPROTONOSUPPORT.)
  *
+ * Where there is no sysfs, CHANNEL_QUERY with QUERY_FD -1 tells both in an open
+ * context: EINVAL means another driver_id (enum rdma_driver_id), EPROTONOSUPPORT
+ * that the device is not extended, EBADF that it is, by version 1.  A version that
+ * is not compatible with this one numbers its methods otherwise.
+ *
  * What every call has in common
  * -----------------------------
  *  EPROTONOSUPPORT  The device is not extended: the module is not loaded, or

@@ -41,6 +41,8 @@ struct fake {
 	/* What the files in /sys say; NULL: there is none. */
 	const char *abi_version;
 	const char *driver_id;
+	/* There is no /sys. */
+	bool no_sysfs;
 	/* Errors to answer with, in place of doing anything. */
 	int fail[FAKE_METHODS];
 	int fail_create_comp_channel;
@@ -54,7 +56,7 @@ struct fake {
 	/* The CQs are used by something. */
 	bool used;
 	/* Called and existing, by now. */
-	int opens, calls[FAKE_METHODS];
+	int opens, calls[FAKE_METHODS], wrong_driver_ids;
 	int contexts, stock_channels, cqs, channels, assocs, old_cqs;
 	/* The channel that the last CQ was created with. */
 	struct ibv_comp_channel *cq_channel;

@@ -418,6 +418,13 @@ int fake_open(const char *path)
 	int fd;
 
 	FAKE_COUNT(opens, 1);
+	if (fake.no_sysfs) {
+		errno = ENOENT;
+		return -1;
+	}
+	if (!strcmp(path, "/sys/class/infiniband/fake0") ||
+	    !strcmp(path, "/sys/class/infiniband/fake1"))
+		text = "";
 	if (!strcmp(path, "/sys/class/infiniband/fake0/compch/abi_version") ||
 	    !strcmp(path, "/sys/class/infiniband/fake1/compch/abi_version"))
 		text = fake.abi_version;
@@ -756,6 +763,12 @@ int fake_ioctl(int fd, void *arg)
 
 	CHECK_EQ(hdr->length, sizeof(*hdr) +
 		 hdr->num_attrs * sizeof(hdr->attrs[0]));
+	/* To be guessed, where /sys does not tell. */
+	if (fake.no_sysfs && hdr->driver_id != FAKE_DRIVER_ID) {
+		FAKE_COUNT(wrong_driver_ids, 1);
+		errno = EINVAL;
+		return -1;
+	}
 	CHECK_EQ(hdr->driver_id, FAKE_DRIVER_ID);
 	CHECK_EQ(hdr->reserved1, 0);
 	CHECK_EQ(hdr->reserved2, 0);

@@ -38,6 +38,48 @@ static void stock(void)
 	CHECK_EQ(fake.calls[FAKE_ASSOC_CREATE], 0);
 }
 
+/* Without /sys, the device itself is asked: once, and no channel is made. */
+static void no_sysfs(void)
+{
+	static const int answers[] = {
+		EPROTONOSUPPORT, ENOTTY, EINVAL, EIO, EPERM,
+	};
+	struct ibv_comp_channel *channel;
+	struct ibv_context *context;
+	struct ibv_cq *cq;
+	size_t i;
+	int asked;
+
+	fake.no_sysfs = true;
+	for (i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+		fake.fail[FAKE_CHANNEL_QUERY] = answers[i];
+		fake.calls[FAKE_CHANNEL_QUERY] = 0;
+		fake.calls[FAKE_CHANNEL_CREATE] = 0;
+		stock();
+		CHECK_EQ(fake.calls[FAKE_CHANNEL_QUERY], 1);
+		CHECK_EQ(fake.calls[FAKE_CHANNEL_CREATE], 0);
+	}
+
+	fake.fail[FAKE_CHANNEL_QUERY] = 0;
+	fake.wrong_driver_ids = 0;
+	context = fake_context(0);
+	errno = 4711;
+	channel = ibv_create_comp_channel(context);
+	CHECK_EQ(errno, 4711);
+	CHECK(channel != NULL);
+	CHECK(fake_is_ours(channel->fd));
+	asked = fake.wrong_driver_ids;
+	CHECK_EQ(asked, FAKE_DRIVER_ID);
+	cq = ibv_create_cq(context, 1, NULL, channel, 0);
+	CHECK(cq != NULL);
+	CHECK_EQ(fake.assocs, 1);
+	CHECK_EQ(ibv_destroy_cq(cq), 0);
+	CHECK_EQ(ibv_destroy_comp_channel(channel), 0);
+	CHECK_EQ(fake.wrong_driver_ids, asked);
+	CHECK_EQ(ibv_close_device(context), 0);
+	fake.no_sysfs = false;
+}
+
 void test(void)
 {
 	static const char *const bad[] = {
@@ -66,4 +108,9 @@ void test(void)
 	fake.fail[FAKE_CHANNEL_CREATE] = ENOTTY;
 	stock();
 	CHECK_EQ(fake.calls[FAKE_CHANNEL_CREATE], 2);
+	fake.fail[FAKE_CHANNEL_CREATE] = 0;
+
+	/* Where /sys has the device, it is not asked. */
+	CHECK_EQ(fake.calls[FAKE_CHANNEL_QUERY], 0);
+	no_sysfs();
 }
