@@ -7,6 +7,9 @@
 #
 #   check-install.sh files    the first three
 #   check-install.sh ofa      the last one
+#   check-install.sh order    does modprobe load the module, which make check has
+#                             built, before each driver of RDMA devices that this
+#                             kernel has?
 
 set -u
 top=$(cd "$(dirname "$0")/.." && pwd) || exit 1
@@ -94,6 +97,31 @@ files()
 	installed | sed 's/^/left: /'
 }
 
+order()
+{
+	local kernel modules=$out/lib/modules/$release file name count=0
+
+	kernel=$(scripts/kernel.sh)/lib/modules/$release || return
+	mkdir -p "$modules" "$out/conf" || return
+	ln -s "$kernel/kernel" "$modules/kernel"
+	cp "$kernel"/modules.{order,builtin*} "$modules"
+	cp build/check/ib_compch.ko "$modules"
+	cp boot/modprobe.conf "$out/conf/compch.conf"
+	run depmod -b "$out" "$release" || return
+	for file in "$kernel"/kernel/drivers/infiniband/{hw,sw}/*/*.ko*; do
+		name=${file##*/}
+		name=${name%%.ko*}
+		modprobe -C "$out/conf" -d "$out" -S "$release" --show-depends \
+			"$name" | awk -v "name=$name" '
+			/\/ib_compch\.ko/ { found = 1 }
+			index($0, "/" name ".ko") && !found {
+				print name ": the module is not loaded before it"
+			}'
+		count=$((count + 1))
+	done
+	[ "$count" -gt 10 ] || echo "only $count drivers were looked at"
+}
+
 # A stack that differs from the kernel's in what can be told from the module:
 # the checksum of a symbol, and a header.
 ofa()
@@ -128,8 +156,8 @@ static const char compch_ofa[] __attribute__((used)) = "from OFA_DIR";' \
 }
 
 case ${1:-} in
-files | ofa) ;;
-*) die "usage: $ME files|ofa" ;;
+files | ofa | order) ;;
+*) die "usage: $ME files|ofa|order" ;;
 esac
 rm -rf "$out"
 mkdir -p "$out" || exit 1

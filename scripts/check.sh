@@ -153,6 +153,7 @@ check "they have manual pages" scripts/check-api.sh documented
 check "the examples there compile" scripts/check-api.sh examples
 check "tests call them" scripts/check-api.sh tested
 check "make install, and make uninstall" scripts/check-install.sh files
+check "modprobe loads the module before drivers" scripts/check-install.sh order
 check "the module can be built for another RDMA stack" scripts/check-install.sh ofa
 check "the sources have one version" scripts/versions.sh sources
 check "what is built of them has it" scripts/versions.sh built
