@@ -127,9 +127,21 @@ manual_pages()
 
 documents()
 {
+	local file name
+
 	files 'Documentation/*.rst' | while IFS= read -r file; do
-		rst2html --report=2 "$file" /dev/null
+		rst2html --strict "$file" /dev/null
+		name=${file#Documentation/}
+		[ "$name" = index.rst ] ||
+			grep -q "<$name>" Documentation/index.rst ||
+			echo "$file is not in Documentation/index.rst"
 	done
+	# And what that links to is there.
+	sed -n 's/.*<\([^ >]*\)>`_.*/\1/p' Documentation/index.rst |
+		while IFS= read -r name; do
+			[ -f "Documentation/$name" ] ||
+				echo "Documentation/index.rst: there is no $name"
+		done
 }
 
 mapfile -t scripts < <(shell_scripts)
