@@ -29,15 +29,6 @@ packages=(build-essential pkg-config libibverbs-dev librdmacm-dev liburing-dev
 	ibverbs-utils ibverbs-providers rdmacm-utils rdma-core perftest
 	iproute2 kmod procps strace busybox-static)
 
-# mirror LABEL - where this system's apt gets its Debian or Debian-Security.
-mirror()
-{
-	# shellcheck disable=SC2016 # apt's variables
-	apt-get indextargets --format \
-		'$(ORIGIN)|$(LABEL)|$(REPO_URI)' 'Created-By: Packages' |
-		sed -n "s/^Debian|$1|//p" | sort -u | grep -m 1 -E '^https?:'
-}
-
 in_chroot()
 {
 	local root=$1

@@ -78,6 +78,17 @@ cache_sweep()
 		-exec rm -rf --one-file-system {} +
 }
 
+# --- this system's apt ----------------------------------------------------
+
+# mirror LABEL - where this system's apt gets its Debian or Debian-Security.
+mirror()
+{
+	# shellcheck disable=SC2016 # apt's variables
+	apt-get indextargets --format \
+		'$(ORIGIN)|$(LABEL)|$(REPO_URI)' 'Created-By: Packages' |
+		sed -n "s/^Debian|$1|//p" | sort -u | grep -m 1 -E '^https?:'
+}
+
 # --- sums of test results -------------------------------------------------
 
 sum_passed=0

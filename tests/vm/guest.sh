@@ -1,10 +1,10 @@
 # shellcheck shell=dash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #
-# Runs in the guest as its first process: the commands of /run/vm/list, one
-# after the other. Tells the host about them on the second serial port, one
-# line each, so that nothing a command or the kernel prints can be taken for
-# a verdict:
+# Runs in the guest as its first process, or started by that of a system on a
+# disk: the commands of /run/vm/list, one after the other. Tells the host about
+# them on the second serial port, one line each, so that nothing a command or
+# the kernel prints can be taken for a verdict:
 #
 #   ready RELEASE       the guest is up
 #   start ID            command ID starts
@@ -17,17 +17,27 @@
 
 bb=/run/vm/busybox
 
-mkdir -p /dev/pts /dev/shm
-mount -t devpts devpts /dev/pts
-mount -t tmpfs tmpfs /dev/shm
-for fs in debugfs:/sys/kernel/debug tracefs:/sys/kernel/tracing \
-	configfs:/sys/kernel/config securityfs:/sys/kernel/security; do
-	[ ! -d "${fs#*:}" ] || mount -t "${fs%:*}" "${fs%:*}" "${fs#*:}" 2>/dev/null
-done
-ln -sf /proc/self/fd /dev/fd
-ln -sf /proc/self/fd/0 /dev/stdin
-ln -sf /proc/self/fd/1 /dev/stdout
-ln -sf /proc/self/fd/2 /dev/stderr
+file_systems()
+{
+	mkdir -p /dev/pts /dev/shm
+	mount -t devpts devpts /dev/pts
+	mount -t tmpfs tmpfs /dev/shm
+	for fs in debugfs:/sys/kernel/debug tracefs:/sys/kernel/tracing \
+		configfs:/sys/kernel/config securityfs:/sys/kernel/security; do
+		[ ! -d "${fs#*:}" ] || mount -t "${fs%:*}" "${fs%:*}" "${fs#*:}" 2>/dev/null
+	done
+	ln -sf /proc/self/fd /dev/fd
+	ln -sf /proc/self/fd/0 /dev/stdin
+	ln -sf /proc/self/fd/1 /dev/stdout
+	ln -sf /proc/self/fd/2 /dev/stderr
+}
+
+own_init=
+if [ -d /run/systemd/system ]; then
+	own_init=1
+else
+	file_systems
+fi
 
 $bb stty -F /dev/ttyS1 raw -echo -opost
 exec 4>/dev/ttyS1 5>/dev/kmsg
@@ -87,5 +97,9 @@ done 3</run/vm/list
 mark "done"
 $bb dmesg >/run/log/all.kmsg
 verdict "done"
-$bb sync
-$bb reboot -f
+if [ -n "$own_init" ]; then
+	systemctl reboot
+else
+	$bb sync
+	$bb reboot -f
+fi

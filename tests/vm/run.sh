@@ -28,6 +28,8 @@ COMMAND is given to sh -c; empty lines and those that start with # are ignored.
 
   --kernel DIR       kernel to boot, from scripts/kernel.sh (default: host)
   --root DIR         the guest's root directory, read-only (default: /)
+  --disk DIR         boot the system of DIR/disk by its own kernel and init, and
+                     let it write there, see tests/packages/image.sh
   --tree DIR         what the guest sees in /run/compch, read-only, and starts
                      in (default: $top)
   --env NAME=VALUE   set in the commands' environment
@@ -53,6 +55,7 @@ END
 
 kernel=
 root=/
+disk=
 tree=$top
 smp=2
 mem=1024
@@ -83,6 +86,7 @@ while [ $# -gt 0 ]; do
 	case $1 in
 	--kernel) kernel=$2 ;;
 	--root) root=$2 ;;
+	--disk) disk=$2 ;;
 	--tree) tree=$2 ;;
 	--env) env+=("$2") ;;
 	--smp) smp=$2 ;;
@@ -103,7 +107,7 @@ have qemu-system-x86_64 ||
 	die "qemu-system-x86_64 is missing: run scripts/deps.sh test"
 have busybox ||
 	die "busybox is missing: run scripts/deps.sh test"
-[ -n "$kernel" ] || kernel=$("$top/scripts/kernel.sh") || exit 1
+[ -n "$kernel$disk" ] || kernel=$("$top/scripts/kernel.sh") || exit 1
 
 if [ -n "$list" ]; then
 	judge_list "$list"
@@ -133,9 +137,22 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 
 judge_guest "$work/vm" "${env[@]}"
-"$here/initramfs.sh" "$work/initramfs" "$kernel" "$here/init.sh" "$work/vm" \
-	9pnet_virtio virtio_pci 9p || exit 1
-image=$(echo "$kernel"/boot/vmlinuz-*)
+if [ -n "$disk" ]; then
+	cp "$(command -v busybox)" "$work/vm/"
+	release=$(cat "$disk/release") || exit 1
+	image=$work/vmlinuz
+	for file in vmlinuz initrd.img; do
+		debugfs -R "dump /boot/$file-$release $work/$file" \
+			"$disk/disk" 2>/dev/null
+		[ -s "$work/$file" ] || die "there is no $file in $disk/disk"
+	done
+	mv "$work/initrd.img" "$work/initramfs"
+	append="root=/dev/vda rw $append"
+else
+	"$here/initramfs.sh" "$work/initramfs" "$kernel" "$here/init.sh" \
+		"$work/vm" 9pnet_virtio virtio_pci 9p || exit 1
+	image=$(echo "$kernel"/boot/vmlinuz-*)
+fi
 
 # --- the virtual machine --------------------------------------------------
 
@@ -143,7 +160,7 @@ accel=(-accel "tcg,thread=multi" -cpu max)
 if [ -n "$icount" ]; then
 	smp=1
 	accel=(-accel tcg -cpu max -icount "shift=0,sleep=off")
-elif "$here/kvm-probe.sh" "$kernel"; then
+elif "$here/kvm-probe.sh" "${kernel:-$("$top/scripts/kernel.sh")}"; then
 	accel=(-accel kvm -cpu host)
 fi
 
@@ -158,8 +175,14 @@ share()
 		-device "virtio-9p-pci,fsdev=$1,mount_tag=$1"
 }
 mapfile -t shares < <(
-	share root "$(realpath "$root")" ,readonly=on
-	share modules "$(realpath "$kernel/lib/modules")" ,readonly=on
+	if [ -n "$disk" ]; then
+		printf '%s\n' -drive \
+			"file=$disk/disk,if=virtio,format=raw,cache=unsafe"
+		share vm "$work/vm" ,readonly=on
+	else
+		share root "$(realpath "$root")" ,readonly=on
+		share modules "$(realpath "$kernel/lib/modules")" ,readonly=on
+	fi
 	share tree "$(realpath "$tree")" ,readonly=on
 	share log "$log" ""
 )
@@ -179,8 +202,9 @@ echo "$qemu" >"$log/pid"
 
 judge "$qemu" "$verdicts"
 
-# It writes nothing more, but let it go by itself if it has finished.
-[ -z "$finished" ] || for ((i = 0; i < 50; i++)); do
+# It writes nothing more, but let it go by itself if it has finished: a system on
+# a disk is shut down.
+[ -z "$finished" ] || for ((i = 0; i < ${disk:+12}50; i++)); do
 	kill -0 "$qemu" 2>/dev/null || break
 	sleep 0.1
 done
