@@ -136,6 +136,10 @@ bench:
 	@scripts/deps.sh build test bench
 	@tests/bench/run.sh
 
+test-packages:
+	@scripts/deps.sh build test deb packages
+	@tests/packages/run.sh
+
 model:
 	@scripts/deps.sh model
 	@tests/model/run.sh
@@ -165,6 +169,9 @@ help:
 	@echo 'make coverage what the tests in User Mode Linux reach of the module'
 	@echo 'make clients  perftest, rping, UCX and other programs, on stock channels and'
 	@echo '              on ours; the table is build/clients.csv'
+	@echo 'make test-packages'
+	@echo '              the Debian packages on a host that is a virtual machine: installed,'
+	@echo '              used after a reboot, purged'
 	@echo 'make mutate   does a test fail for each way to break the module?'
 	@echo 'make sanitize the library, on a model of what is around it, under sanitizers'
 	@echo '              and valgrind'
@@ -180,4 +187,4 @@ help:
 .PHONY: all module userspace userspace-dir tests check-library clean deb \
 	install install-module install-userspace install-boot install-dkms uninstall \
 	demo test newer kunit test-uml coverage mutate model check help \
-	sanitize bench clients
+	sanitize bench clients test-packages
