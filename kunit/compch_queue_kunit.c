@@ -1481,6 +1481,163 @@ static void queue_in_flight_wakes(struct kunit *test)
 }
 #endif
 
+/* --- what is counted besides ---------------------------------------------- */
+
+static void expect_longest(struct kunit *test, struct compch_queue *queue,
+			   u32 sources, struct compch_source *source,
+			   u64 events)
+{
+	struct compch_queue_state state;
+	struct compch_source_state source_state;
+
+	compch_queue_query(queue, &state);
+	compch_source_query(source, &source_state);
+	KUNIT_EXPECT_EQ(test, state.longest, sources);
+	KUNIT_EXPECT_EQ(test, source_state.longest, events);
+}
+
+/* Reads at most @events, of which there is at least one. */
+static void read_to(struct kunit *test, struct compch_queue *queue,
+		    unsigned long addr, unsigned int events)
+{
+	struct queue_test *t = test->priv;
+
+	KUNIT_EXPECT_GT(test, read_at(queue, addr, t->buf,
+				      events * sizeof(u64)), (ssize_t)0);
+}
+
+/*
+ * The longest queue is that of the worst moment, whether a reader has come since
+ * or not.  One read may find sources that have just come in, others that
+ * have been ready, and some that it comes to twice.
+ */
+static void longest(struct kunit *test, bool user)
+{
+	struct queue_test *t = test->priv;
+	unsigned long addr = 0;
+	int i;
+
+	if (user) {
+		addr = compch_test_map(1, 1);
+		KUNIT_ASSERT_NE(test, addr, 0UL);
+	}
+	expect_longest(test, &t->queue, 0, &t->source[0], 0);
+	fire(test, &t->source[0], 1);
+	expect_longest(test, &t->queue, 1, &t->source[0], 1);
+	read_to(test, &t->queue, addr, 8);
+	expect_longest(test, &t->queue, 1, &t->source[0], 1);
+
+	fire(test, &t->source[0], 3);
+	fire(test, &t->source[1], 1);
+	fire(test, &t->source[2], 1);
+	expect_longest(test, &t->queue, 3, &t->source[0], 3);
+	/* One event of each, and the first one comes again. */
+	for (i = 0; i < 5; i++)
+		read_to(test, &t->queue, addr, 1);
+	expect_longest(test, &t->queue, 3, &t->source[0], 3);
+	expect_longest(test, &t->queue, 3, &t->source[1], 1);
+
+	fire(test, &t->source[1], 2);
+	read_to(test, &t->queue, addr, 64);
+	expect_longest(test, &t->queue, 3, &t->source[1], 2);
+	for (i = 0; i < NR_SOURCES; i++)
+		fire(test, &t->source[i], 1);
+	read_to(test, &t->queue, addr, 1);
+	expect_longest(test, &t->queue, 4, &t->source[0], 3);
+	read_to(test, &t->queue, addr, 64);
+	expect_longest(test, &t->queue, 4, &t->source[3], 1);
+	expect_queue(test, &t->queue, 0, 12);
+	if (addr)
+		compch_test_unmap(addr, 1);
+}
+
+static void queue_longest(struct kunit *test)
+{
+	longest(test, false);
+}
+
+static void queue_longest_user(struct kunit *test)
+{
+	longest(test, true);
+}
+
+static void queue_last_read(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct compch_source_state source;
+	struct compch_queue_state queue;
+	u64 before = get_jiffies_64();
+
+	fire(test, &t->source[0], 1);
+	compch_queue_query(&t->queue, &queue);
+	compch_source_query(&t->source[0], &source);
+	KUNIT_EXPECT_EQ(test, queue.last_read, 0ULL);
+	KUNIT_EXPECT_EQ(test, source.last_read, 0ULL);
+	KUNIT_EXPECT_EQ(test, compch_test_next(&t->queue), 1LL);
+	compch_queue_query(&t->queue, &queue);
+	compch_source_query(&t->source[0], &source);
+	KUNIT_EXPECT_GE(test, queue.last_read, before);
+	KUNIT_EXPECT_LE(test, queue.last_read, get_jiffies_64());
+	KUNIT_EXPECT_EQ(test, source.last_read, queue.last_read);
+	compch_source_query(&t->source[1], &source);
+	KUNIT_EXPECT_EQ(test, source.last_read, 0ULL);
+}
+
+static u64 wakeups(struct compch_queue *queue)
+{
+	struct compch_queue_state state;
+
+	compch_queue_query(queue, &state);
+	return state.wakeups;
+}
+
+static void queue_wakeups(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+
+	fire(test, &t->source[0], 1);
+	KUNIT_EXPECT_EQ(test, compch_test_next(&t->queue), 1LL);
+	KUNIT_EXPECT_EQ(test, wakeups(&t->queue), 0ULL);
+	start_reader(test, 0);
+	start_reader(test, 1);
+	fire(test, &t->source[0], 1);
+	expect_read(test, &t->reader[0], 1);
+	KUNIT_EXPECT_EQ(test, wakeups(&t->queue), 1ULL);
+	KUNIT_EXPECT_EQ(test, 0, compch_queue_cancel(&t->queue));
+	KUNIT_EXPECT_TRUE(test, compch_test_reader_returns(&t->reader[1]));
+	KUNIT_EXPECT_EQ(test, wakeups(&t->queue), 2ULL);
+}
+
+/* What has merged or been discarded is counted by the queue where it was. */
+static void queue_merged_discarded(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct compch_queue_state state;
+	u64 unused, merged;
+
+	compch_source_move(&t->source[0], &t->coalescing, &merged);
+	fire(test, &t->source[0], 4);
+	compch_queue_query(&t->coalescing, &state);
+	KUNIT_EXPECT_EQ(test, state.merged, 3ULL);
+	KUNIT_EXPECT_EQ(test, compch_test_next(&t->coalescing), 1LL);
+	KUNIT_EXPECT_EQ(test, compch_queue_take_merged(&t->coalescing), 3ULL);
+	KUNIT_EXPECT_EQ(test, compch_queue_take_merged(&t->coalescing), 0ULL);
+	compch_queue_query(&t->coalescing, &state);
+	KUNIT_EXPECT_EQ(test, state.merged, 3ULL);
+	fire(test, &t->source[0], 3);
+	compch_source_move(&t->source[0], &t->queue, &merged);
+	KUNIT_EXPECT_EQ(test, merged, 2ULL);
+	compch_queue_query(&t->coalescing, &state);
+	KUNIT_EXPECT_EQ(test, state.merged, 5ULL);
+	/* By the move itself, which has said so. */
+	KUNIT_EXPECT_EQ(test, compch_queue_take_merged(&t->coalescing), 0ULL);
+	fire(test, &t->source[0], 1);
+	compch_source_detach(&t->source[0], &unused, &unused);
+	compch_queue_query(&t->queue, &state);
+	KUNIT_EXPECT_EQ(test, state.discarded, 2ULL);
+	KUNIT_EXPECT_EQ(test, state.merged, 0ULL);
+}
+
 /* --- signals -------------------------------------------------------------- */
 
 static void queue_signal(struct kunit *test)
@@ -1820,6 +1977,11 @@ static struct kunit_case queue_cases[] = {
 	KUNIT_CASE(queue_in_flight_move_new),
 	KUNIT_CASE(queue_in_flight_wakes),
 #endif
+	KUNIT_CASE(queue_longest),
+	KUNIT_CASE(queue_longest_user),
+	KUNIT_CASE(queue_last_read),
+	KUNIT_CASE(queue_wakeups),
+	KUNIT_CASE(queue_merged_discarded),
 	KUNIT_CASE(queue_signal),
 	KUNIT_CASE(queue_signal_with_event),
 	KUNIT_CASE(queue_kill_with_event),

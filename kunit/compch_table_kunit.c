@@ -7,6 +7,7 @@
 #define compch_table_exit	compch_table_kunit_exit
 #define compch_table_init	compch_table_kunit_init
 #define compch_table_insert	compch_table_kunit_insert
+#define compch_table_next	compch_table_kunit_next
 #define compch_table_remove	compch_table_kunit_remove
 
 #include "../drivers/infiniband/compch/table.c"
@@ -209,11 +210,61 @@ static void table_lookup_while_growing(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->missed), 0);
 }
 
+static struct compch_table_entry *next(struct table_test *t, const void *key)
+{
+	struct compch_table_entry *entry;
+
+	mutex_lock(&t->table.lock);
+	entry = compch_table_next(&t->table, key);
+	mutex_unlock(&t->table.lock);
+	return entry;
+}
+
+/*
+ * Whoever goes through the table comes to each entry once, while others are put
+ * in, more than it had, and taken out, the one that he stands on included.
+ */
+static void table_next_while_changing(struct kunit *test)
+{
+	struct table_test *t = test->priv;
+	unsigned long i, at = NR_ENTRIES / 8, seen = 0, twice = 0, strange = 0;
+	struct compch_table_entry *entry;
+	const void *key = NULL;
+
+	KUNIT_EXPECT_NULL(test, next(t, NULL));
+	for (i = 0; i < at; i++)
+		KUNIT_ASSERT_EQ(test, 0, insert(t, i));
+	while ((entry = next(t, key))) {
+		i = entry - t->entry;
+		if (i < NR_ENTRIES / 8) {
+			if (READ_ONCE(t->key[i].space[0]))
+				twice++;
+			t->key[i].space[0] = 1;
+			seen++;
+			/* What has been seen may go. */
+			if (i % 2)
+				take_out(t, i);
+		} else if (i >= at) {
+			strange++;
+		}
+		key = entry->key;
+		for (i = 0; i < 7 && at < NR_ENTRIES; i++)
+			KUNIT_ASSERT_EQ(test, 0, insert(t, at++));
+	}
+	KUNIT_EXPECT_EQ(test, at, NR_ENTRIES);
+	KUNIT_EXPECT_GT(test, bits(t), (unsigned int)COMPCH_TABLE_MIN_BITS + 2);
+	KUNIT_EXPECT_EQ(test, seen, NR_ENTRIES / 8);
+	KUNIT_EXPECT_EQ(test, twice, 0UL);
+	KUNIT_EXPECT_EQ(test, strange, 0UL);
+	KUNIT_EXPECT_NULL(test, next(t, key));
+}
+
 static struct kunit_case table_cases[] = {
 	KUNIT_CASE(table_insert_remove),
 	KUNIT_CASE(table_insert_twice),
 	KUNIT_CASE(table_grow),
 	KUNIT_CASE(table_lookup_while_growing),
+	KUNIT_CASE(table_next_while_changing),
 	{}
 };
 

@@ -8,13 +8,13 @@
  * other.  The handler finds the association by the CQ's address.
  */
 
+#include <linux/seq_file.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/uverbs_ioctl.h>
 #include <rdma/uverbs_std_types.h>
 
 #include "../../../include/uapi/rdma/compch-abi.h"
 #include "compch.h"
-#include "table.h"
 
 #define UVERBS_MODULE_NAME compch
 #include <rdma/uverbs_named_ioctl.h>
@@ -27,6 +27,7 @@
  * @entry: in compch_assocs, by the CQ's address
  * @stock_handler: the CQ's own completion handler
  * @balance: from the destruction of the object to the end of ASSOC DESTROY
+ * @owner: who has made it
  */
 struct compch_assoc {
 	struct ib_uobject uobj;
@@ -34,6 +35,7 @@ struct compch_assoc {
 	struct compch_table_entry entry;
 	ib_comp_handler stock_handler;
 	struct compch_assoc_destroy_resp balance;
+	struct compch_owner owner;
 };
 
 static struct ib_cq *compch_assoc_cq(const struct compch_assoc *assoc)
@@ -255,6 +257,7 @@ static int UVERBS_HANDLER(COMPCH_METHOD_ASSOC_CREATE)(
 
 	compch_source_init(&assoc->source, cookie);
 	assoc->entry.key = cq_uobj->object;
+	compch_owner_set(&assoc->owner);
 	ret = compch_assoc_publish(assoc, channel);
 	if (ret) {
 		compch_channel_put(channel);
@@ -393,6 +396,38 @@ DECLARE_UVERBS_NAMED_OBJECT(
 const struct uapi_definition compch_assoc_defs[] = {
 	UAPI_DEF_CHAIN_OBJ_TREE_NAMED(COMPCH_OBJECT_ASSOC),
 	{}
+};
+
+/*
+ * Of the file "cqs": the table is locked, so the CQ is there.  It may be moved
+ * to another channel at any moment.
+ */
+static void compch_assoc_show(struct seq_file *m,
+			      struct compch_table_entry *entry)
+{
+	struct compch_assoc *assoc =
+		container_of(entry, struct compch_assoc, entry);
+	const struct ib_cq *cq = compch_assoc_cq(assoc);
+	struct compch_source_state state;
+	u64 channel;
+
+	rcu_read_lock();
+	channel = compch_queue_id(rcu_dereference(assoc->source.queue));
+	rcu_read_unlock();
+	compch_source_query(&assoc->source, &state);
+	seq_printf(m, "device=%s cqn=%u channel=%llu cookie=%#llx",
+		   dev_name(&cq->device->dev), cq->res.id, channel,
+		   state.cookie);
+	seq_printf(m, " pending=%llu reported=%llu merged=%llu longest=%llu",
+		   state.pending, state.reported, state.merged, state.longest);
+	compch_age_show(m, " idle_ms=", state.last_read);
+	compch_owner_show(m, &assoc->owner);
+	seq_putc(m, '\n');
+}
+
+const struct compch_listing compch_assoc_listing = {
+	.table = &compch_assocs,
+	.show = compch_assoc_show,
 };
 
 /**

@@ -11,10 +11,12 @@
  * then.  So the channel is memory of its own, and both hold a reference.
  */
 
+#include <linux/atomic.h>
 #include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 #include <linux/uio.h>
 #include <rdma/ib_user_verbs.h>
 #include <rdma/ib_verbs.h>
@@ -43,6 +45,11 @@ struct compch_channel_uobject {
 
 static const struct file_operations compch_channel_fops;
 
+/* All channels, by their addresses: for the listing. */
+static struct compch_table compch_channels;
+
+static atomic64_t compch_channel_last_id;
+
 static struct compch_channel *compch_channel_of_file(struct file *file)
 {
 	return container_of((struct ib_uobject *)file->private_data,
@@ -50,7 +57,8 @@ static struct compch_channel *compch_channel_of_file(struct file *file)
 }
 
 /* With a ring for @cqs CQs, if not 0 */
-static struct compch_channel *compch_channel_alloc(u32 flags, u32 cqs)
+static struct compch_channel *compch_channel_alloc(u32 flags, u32 cqs,
+						   const struct device *dev)
 {
 	struct compch_ring *ring = NULL;
 	struct compch_channel *channel;
@@ -68,7 +76,15 @@ static struct compch_channel *compch_channel_alloc(u32 flags, u32 cqs)
 	compch_queue_init(&channel->queue, flags, ring);
 	/* One for the file, one for the uobject. */
 	refcount_set(&channel->ref, 2);
+	channel->id = atomic64_inc_return(&compch_channel_last_id);
+	compch_owner_set(&channel->owner);
+	strscpy(channel->device, dev_name(dev), sizeof(channel->device));
 	compch_live_inc(COMPCH_LIVE_CHANNELS);
+
+	channel->entry.key = channel;
+	mutex_lock(&compch_channels.lock);
+	compch_table_insert(&compch_channels, &channel->entry);
+	mutex_unlock(&compch_channels.lock);
 
 	return channel;
 }
@@ -83,6 +99,9 @@ void compch_channel_put(struct compch_channel *channel)
 {
 	if (!refcount_dec_and_test(&channel->ref))
 		return;
+	mutex_lock(&compch_channels.lock);
+	compch_table_remove(&compch_channels, &channel->entry);
+	mutex_unlock(&compch_channels.lock);
 	compch_live_dec(COMPCH_LIVE_CHANNELS);
 	compch_ring_destroy(channel->queue.ring);
 	kfree_rcu(channel, rcu);
@@ -191,7 +210,42 @@ static void compch_channel_show_fdinfo(struct seq_file *m, struct file *file)
 	seq_printf(m, "compch-pending:\t%llu\n", state.pending);
 	seq_printf(m, "compch-reported:\t%llu\n", state.reported);
 	seq_printf(m, "compch-cancels:\t%u\n", state.cancels);
+	seq_printf(m, "compch-id:\t%llu\n", channel->id);
+	seq_printf(m, "compch-merged:\t%llu\n", state.merged);
+	seq_printf(m, "compch-discarded:\t%llu\n", state.discarded);
+	seq_printf(m, "compch-wakeups:\t%llu\n", state.wakeups);
+	seq_printf(m, "compch-longest:\t%u\n", state.longest);
+	compch_age_show(m, "compch-idle-ms:\t", state.last_read);
+	seq_putc(m, '\n');
 }
+
+/* Of the file "channels": the table is locked, so the channel is there. */
+static void compch_channel_show(struct seq_file *m,
+				struct compch_table_entry *entry)
+{
+	struct compch_channel *channel =
+		container_of(entry, struct compch_channel, entry);
+	struct compch_queue_state state;
+
+	compch_queue_query(&channel->queue, &state);
+	seq_printf(m, "channel=%llu device=%s state=%s flags=%x cqs=%u",
+		   channel->id, channel->device,
+		   state.closed ? "closed" : "open", state.flags,
+		   state.nr_sources);
+	seq_printf(m, " pending=%llu reported=%llu merged=%llu discarded=%llu",
+		   state.pending, state.reported, state.merged,
+		   state.discarded);
+	seq_printf(m, " wakeups=%llu longest=%u cancels=%u", state.wakeups,
+		   state.longest, state.cancels);
+	compch_age_show(m, " idle_ms=", state.last_read);
+	compch_owner_show(m, &channel->owner);
+	seq_putc(m, '\n');
+}
+
+const struct compch_listing compch_channel_listing = {
+	.table = &compch_channels,
+	.show = compch_channel_show,
+};
 
 static int compch_channel_release(struct inode *inode, struct file *file)
 {
@@ -266,7 +320,7 @@ static int UVERBS_HANDLER(COMPCH_METHOD_CHANNEL_CREATE)(
 	if (!ret && !cqs)
 		return -EINVAL;
 
-	channel = compch_channel_alloc(flags, cqs);
+	channel = compch_channel_alloc(flags, cqs, &uobj->context->device->dev);
 	if (IS_ERR(channel))
 		return PTR_ERR(channel);
 
@@ -411,3 +465,19 @@ const struct uapi_definition compch_channel_defs[] = {
 	UAPI_DEF_CHAIN_OBJ_TREE_NAMED(COMPCH_OBJECT_CHANNEL),
 	{}
 };
+
+/**
+ * compch_channel_init() - Make the table of channels.
+ *
+ * Return: 0 or a negative errno.
+ */
+int compch_channel_init(void)
+{
+	return compch_table_init(&compch_channels);
+}
+
+/** compch_channel_exit() - Undo compch_channel_init(). */
+void compch_channel_exit(void)
+{
+	compch_table_exit(&compch_channels);
+}

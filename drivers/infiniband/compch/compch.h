@@ -27,6 +27,8 @@
  *  2. The lock of the table of associations, for those who change it.  It makes
  *     "the CQ is not associated yet" and "the channel is open" one step for
  *     ASSOC CREATE.
+ *     The lock of the table of channels, for those who add one, take one out
+ *     or go through them all.  Never held together with the other one.
  *  3. The locks of queues: see queue.h.  They are also taken under mmap_lock,
  *     when a ring is unmapped, and no page is faulted in under them.
  *  The lock of struct compch_ring_memory has nothing inside.
@@ -40,29 +42,44 @@
 #include <linux/rcupdate.h>
 #include <linux/refcount.h>
 #include <linux/types.h>
+#include <rdma/ib_verbs.h>
 #include <rdma/uverbs_ioctl.h>
 
+#include "listing.h"
 #include "queue.h"
 #include "stats.h"
+#include "table.h"
 
 /**
  * struct compch_channel - a completion channel
  * @queue: its events
  * @ref: the file, the uobject and every association hold one
  * @rcu: for the final free
+ * @entry: in the table of all channels
+ * @id: its number, which no other one has had
+ * @owner: who has made it
+ * @device: the name that the device had on which it was made
  */
 struct compch_channel {
 	struct compch_queue queue;
 	refcount_t ref;
 	struct rcu_head rcu;
+	struct compch_table_entry entry;
+	u64 id;
+	struct compch_owner owner;
+	char device[IB_DEVICE_NAME_MAX];
 };
 
 extern const struct uapi_definition compch_channel_defs[];
 extern const struct uapi_definition compch_assoc_defs[];
+extern const struct compch_listing compch_channel_listing;
+extern const struct compch_listing compch_assoc_listing;
 
 struct compch_channel *
 compch_channel_get_by_attr(const struct uverbs_attr_bundle *attrs, u16 id);
 void compch_channel_put(struct compch_channel *channel);
+int compch_channel_init(void);
+void compch_channel_exit(void);
 
 struct vm_area_struct;
 
@@ -83,6 +100,11 @@ static inline struct compch_channel *
 compch_channel_of(struct compch_queue *queue)
 {
 	return container_of(queue, struct compch_channel, queue);
+}
+
+static inline u64 compch_queue_id(const struct compch_queue *queue)
+{
+	return container_of(queue, const struct compch_channel, queue)->id;
 }
 
 #endif /* _COMPCH_H */

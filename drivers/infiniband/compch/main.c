@@ -9,9 +9,12 @@ static int __init compch_init(void)
 {
 	int ret;
 
-	ret = compch_assoc_init();
+	ret = compch_channel_init();
 	if (ret)
 		return ret;
+	ret = compch_assoc_init();
+	if (ret)
+		goto exit_channel;
 	compch_stats_init();
 
 	/* Last: from now on the module is in use. */
@@ -23,6 +26,8 @@ static int __init compch_init(void)
 exit_stats:
 	compch_stats_exit();
 	compch_assoc_exit();
+exit_channel:
+	compch_channel_exit();
 	return ret;
 }
 
@@ -32,6 +37,7 @@ static void __exit compch_exit(void)
 	compch_stats_exit();
 	compch_assoc_exit();
 	compch_ring_exit();
+	compch_channel_exit();
 }
 
 module_init(compch_init);

@@ -6,6 +6,7 @@
 
 #include <linux/err.h>
 #include <linux/fs.h>
+#include <linux/jiffies.h>
 #include <linux/limits.h>
 #include <linux/llist.h>
 #include <linux/lockdep.h>
@@ -54,6 +55,12 @@ void compch_queue_init(struct compch_queue *queue, u32 flags,
 	queue->ring = ring;
 }
 
+static void compch_queue_count_wakeup(struct compch_queue *queue)
+{
+	/* Who only looks at it does not take the lock. */
+	WRITE_ONCE(queue->wakeups, queue->wakeups + 1);
+}
+
 static bool compch_queue_wake_reader(struct compch_queue *queue)
 {
 	struct compch_reader *reader;
@@ -66,6 +73,7 @@ static bool compch_queue_wake_reader(struct compch_queue *queue)
 		return false;
 	list_del_init(&reader->node);
 	queue->waking++;
+	compch_queue_count_wakeup(queue);
 	wake_up_process(reader->task);
 	return true;
 }
@@ -109,8 +117,10 @@ void compch_queue_wake(struct compch_queue *queue)
 
 	spin_lock_irqsave(&queue->pollers.lock, flags);
 	/* Exact, under the lock, here and below */
-	if (waitqueue_active(&queue->pollers))
+	if (waitqueue_active(&queue->pollers)) {
 		wake_up_locked_poll(&queue->pollers, EPOLLIN | EPOLLRDNORM);
+		compch_queue_count_wakeup(queue);
+	}
 	compch_queue_wake_reader(queue);
 	/* Nobody is left. */
 	if (!waitqueue_active(&queue->pollers) && list_empty(&queue->readers) &&
@@ -162,6 +172,7 @@ static void compch_ready_append(struct compch_queue *queue,
 	else
 		hlist_add_head(&source->ready, &queue->ready);
 	queue->last = &source->ready;
+	queue->nr_ready++;
 }
 
 static void compch_ready_remove(struct compch_queue *queue,
@@ -179,6 +190,7 @@ static void compch_ready_remove(struct compch_queue *queue,
 						   next);
 	}
 	hlist_del_init(&source->ready);
+	queue->nr_ready--;
 }
 
 /* The sources that have come in, the oldest first */
@@ -558,8 +570,10 @@ static void compch_source_query_locked(const struct compch_source *source,
 	state->cookie = source->cookie;
 	state->reported = source->reported;
 	state->merged = source->merged;
+	state->last_read = source->last_read;
 	if (queue->ring) {
-		state->pending = compch_ring_left(own);
+		pending = compch_ring_left(own);
+		state->pending = pending;
 		state->reported += compch_ring_reported(own, state->pending);
 		state->merged += atomic64_read(&own->merged);
 	} else {
@@ -567,6 +581,7 @@ static void compch_source_query_locked(const struct compch_source *source,
 		state->pending = compch_queue_keeps(queue, pending);
 		state->merged += pending - state->pending;
 	}
+	state->longest = max3(source->longest, pending, (u64)!!state->reported);
 }
 
 /**
@@ -579,16 +594,24 @@ void compch_queue_query(struct compch_queue *queue,
 {
 	const struct compch_source *source;
 	struct compch_source_state one;
+	u32 waiting = 0;
 
 	state->pending = 0;
 	spin_lock(&queue->lock);
 	state->reported = queue->reported;
+	state->merged = queue->merged;
 	list_for_each_entry(source, &queue->sources, node) {
 		compch_source_query_locked(source, queue, &one);
 		state->pending += one.pending;
+		state->merged += one.merged - source->merged;
 		if (queue->ring)
 			state->reported += one.reported - source->reported;
+		waiting += !!one.pending;
 	}
+	state->discarded = queue->discarded;
+	state->last_read = queue->last_read;
+	state->wakeups = READ_ONCE(queue->wakeups);
+	state->longest = max(queue->longest, waiting);
 	state->nr_sources = queue->nr_sources;
 	state->cancels = queue->cancels;
 	state->flags = queue->flags;
@@ -630,6 +653,20 @@ __poll_t compch_queue_poll(struct compch_queue *queue, struct file *file,
 	return events;
 }
 
+/* A reader has found so many sources with events. */
+static void compch_queue_found(struct compch_queue *queue, u32 sources)
+{
+	if (sources > queue->longest)
+		queue->longest = sources;
+}
+
+/* A reader has found so many events of a source. */
+static void compch_source_found(struct compch_source *source, u64 pending)
+{
+	if (pending > source->longest)
+		source->longest = pending;
+}
+
 /*
  * A reader has got an event of a source.  Where @pending goes down to 0, the
  * next event pushes the source to @incoming again, maybe at once.
@@ -637,14 +674,19 @@ __poll_t compch_queue_poll(struct compch_queue *queue, struct file *file,
  * Return: whether the source has more events.
  */
 static bool compch_queue_commit(struct compch_queue *queue,
-				struct compch_source *source)
+				struct compch_source *source, u64 now)
 {
-	u64 merged;
+	u64 merged, left;
 
 	source->reported++;
-	if (!(queue->flags & COMPCH_QUEUE_COALESCE))
-		return atomic64_dec_return(&source->pending);
+	source->last_read = now;
+	if (!(queue->flags & COMPCH_QUEUE_COALESCE)) {
+		left = atomic64_dec_return(&source->pending);
+		compch_source_found(source, left + 1);
+		return left;
+	}
 	merged = atomic64_xchg(&source->pending, 0) - 1;
+	compch_source_found(source, merged + 1);
 	source->merged += merged;
 	queue->merged += merged;
 	return false;
@@ -676,8 +718,9 @@ static unsigned int compch_queue_serve_fresh(struct compch_queue *queue,
 {
 	struct llist_node *node = *fresh;
 	struct compch_source *source = NULL;
+	u64 now = get_jiffies_64();
 	unsigned int n = 0;
-	bool more = false;
+	s64 left = 0;
 
 	if (!user_write_access_begin(room->user, room->max * sizeof(u64))) {
 		room->fault = true;
@@ -689,14 +732,20 @@ static unsigned int compch_queue_serve_fresh(struct compch_queue *queue,
 		/* After the last event, the node is no longer ours. */
 		node = node->next;
 		source->reported++;
-		more = atomic64_dec_return(&source->pending);
-	} while (++n < room->max && node && !more);
+		source->last_read = now;
+		left = atomic64_dec_return(&source->pending);
+	} while (++n < room->max && node && !left);
 	user_write_access_end();
+	queue->last_read = now;
+	compch_queue_found(queue, n);
 
-	if (more) {
+	if (left) {
+		compch_source_found(source, left + 1);
 		compch_ready_append_all(queue, node);
 		node = NULL;
 		compch_ready_append(queue, source);
+		/* It is among those that have been served, too. */
+		compch_queue_found(queue, n - 1 + queue->nr_ready);
 	}
 	*fresh = node;
 	return n;
@@ -704,6 +753,8 @@ static unsigned int compch_queue_serve_fresh(struct compch_queue *queue,
 fault:
 	user_write_access_end();
 	room->fault = true;
+	if (n)
+		queue->last_read = now;
 	*fresh = node;
 	return n;
 }
@@ -730,7 +781,9 @@ static unsigned int compch_queue_serve_ready(struct compch_queue *queue,
 					     struct compch_room *room,
 					     unsigned int n)
 {
+	u64 now = get_jiffies_64();
 	struct compch_source *source;
+	unsigned int before = n;
 	bool more;
 
 	for (; n < room->max && !compch_ready_empty(queue); n++) {
@@ -738,13 +791,15 @@ static unsigned int compch_queue_serve_ready(struct compch_queue *queue,
 				     ready);
 		if (!compch_room_put(room, n, source))
 			break;
-		more = compch_queue_commit(queue, source);
+		more = compch_queue_commit(queue, source, now);
 		if (more && queue->last == &source->ready)
 			continue;
 		compch_ready_remove(queue, source);
 		if (more)
 			compch_ready_append(queue, source);
 	}
+	if (n > before)
+		queue->last_read = now;
 	return n;
 }
 
@@ -755,6 +810,7 @@ static noinline unsigned int compch_queue_serve_ring(struct compch_queue *queue,
 	struct compch_ring *ring = queue->ring;
 	unsigned int n = 0, budget = ring->nr_cells + room->max;
 	struct compch_ring_own *own;
+	u64 now = get_jiffies_64();
 	bool taken;
 	u64 head;
 	s64 slot;
@@ -772,11 +828,14 @@ static noinline unsigned int compch_queue_serve_ring(struct compch_queue *queue,
 			taken = compch_ring_take(ring, own);
 		if (taken && own->source) {
 			own->read++;
+			own->source->last_read = now;
 			n++;
 		} else if (!room->user && own && own->source) {
 			iov_iter_revert(room->to, sizeof(u64));
 		}
 	}
+	if (n)
+		queue->last_read = now;
 	return n;
 }
 
@@ -800,7 +859,9 @@ static unsigned int compch_queue_serve(struct compch_queue *queue,
 	else if (queue->ring)
 		return compch_queue_serve_ring(queue, room);
 	compch_ready_append_all(queue, fresh);
-	if (!room->fault)
+	if (fresh || !n)
+		compch_queue_found(queue, n + queue->nr_ready);
+	if (!room->fault && !compch_ready_empty(queue))
 		n = compch_queue_serve_ready(queue, room, n);
 	queue->reported += n;
 
@@ -1054,8 +1115,8 @@ u64 compch_queue_take_merged(struct compch_queue *queue)
 	u64 merged;
 
 	spin_lock(&queue->lock);
-	merged = queue->merged;
-	queue->merged = 0;
+	merged = queue->merged - queue->merged_taken;
+	queue->merged_taken = queue->merged;
 	spin_unlock(&queue->lock);
 
 	return merged;
@@ -1233,6 +1294,7 @@ struct compch_queue *compch_source_detach(struct compch_source *source,
 	merged += pending - *discarded;
 	source->merged += merged;
 	queue->merged += merged;
+	queue->discarded += *discarded;
 	spin_unlock(&queue->lock);
 	rcu_read_unlock();
 
@@ -1303,8 +1365,14 @@ static u64 compch_source_transfer(struct compch_source *source,
 	keeps = min(compch_queue_keeps(from, pending),
 		    compch_queue_keeps(to, pending));
 	*merged = pending - keeps;
-	source->merged += *merged;
-	atomic64_sub(*merged, &source->pending);
+	if (*merged) {
+		compch_source_found(source, pending);
+		source->merged += *merged;
+		atomic64_sub(*merged, &source->pending);
+		/* The caller knows of them, nobody needs to take them. */
+		from->merged += *merged;
+		from->merged_taken += *merged;
+	}
 	return keeps;
 }
 
@@ -1348,7 +1416,11 @@ static u64 compch_source_carry(struct compch_source *source,
 	keeps = min(compch_queue_keeps(from, left),
 		    compch_queue_keeps(to, left));
 	*merged += left - keeps;
+	compch_source_found(source, left);
 	source->merged += *merged;
+	/* The caller knows of them, nobody needs to take them. */
+	from->merged += *merged;
+	from->merged_taken += *merged;
 	if (to->ring) {
 		source->own = compch_ring_join(to->ring, source,
 						source->cookie);

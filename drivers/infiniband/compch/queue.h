@@ -84,9 +84,17 @@ struct iov_iter;
  * @sources:	all that are attached
  * @reported:	events that have been read from this queue; with a ring, of
  *		sources that have left
- * @merged:	events that merged here, since compch_queue_take_merged()
+ * @merged:	events that merged here; with a ring, of sources that have left
+ * @merged_taken: of these, what compch_queue_take_merged() has returned
  * @taken:	events that were taken from the ring by programs, of sources
  *		that have left, since compch_queue_take_taken()
+ * @discarded:	events that were queued when their source was detached
+ * @last_read:	when the last one was read, in jiffies; 0 if none was
+ * @wakeups:	readers that have been woken, and events that have woken who
+ *		waits by poll(); changed under the lock of the pollers
+ * @longest:	the most sources with events that a reader has found, without a
+ *		ring
+ * @nr_ready:	sources on @ready
  * @nr_sources:	sources attached
  * @cancels:	cancels that no reader has used up
  * @closed:	nothing can be attached, and no reader blocks any more
@@ -106,7 +114,13 @@ struct compch_queue {
 	struct list_head sources;
 	u64 reported;
 	u64 merged;
+	u64 merged_taken;
 	u64 taken;
+	u64 discarded;
+	u64 last_read;
+	u64 wakeups;
+	u32 longest;
+	u32 nr_ready;
 	u32 nr_sources;
 	u32 cancels;
 	bool closed;
@@ -132,6 +146,9 @@ struct compch_queue {
  * @cookie:	what a reader gets for an event of this source
  * @reported:	events that have been read; from another ring than its own
  * @merged:	events that merged with a queued one; likewise
+ * @last_read:	when the last one was read, in jiffies; 0 if none was
+ * @longest:	the most events that a reader has found, if more than one;
+ *		without a ring
  */
 struct compch_source {
 	atomic64_t pending;
@@ -143,12 +160,20 @@ struct compch_source {
 	u64 cookie;
 	u64 reported;
 	u64 merged;
+	u64 last_read;
+	u64 longest;
 };
 
 /**
  * struct compch_queue_state - a consistent copy of a queue's state
  * @pending:	see struct compch_queue
  * @reported:	see struct compch_queue
+ * @merged:	see struct compch_queue; those that are pending and will merge
+ *		included
+ * @discarded:	see struct compch_queue
+ * @last_read:	see struct compch_queue
+ * @wakeups:	see struct compch_queue
+ * @longest:	the most sources with events that there were at once
  * @nr_sources:	see struct compch_queue
  * @cancels:	see struct compch_queue
  * @flags:	see struct compch_queue
@@ -157,6 +182,11 @@ struct compch_source {
 struct compch_queue_state {
 	u64 pending;
 	u64 reported;
+	u64 merged;
+	u64 discarded;
+	u64 last_read;
+	u64 wakeups;
+	u32 longest;
 	u32 nr_sources;
 	u32 cancels;
 	u32 flags;
@@ -169,12 +199,16 @@ struct compch_queue_state {
  * @pending:	see struct compch_source
  * @reported:	see struct compch_source
  * @merged:	see struct compch_source
+ * @last_read:	see struct compch_source
+ * @longest:	the most events that were pending at once
  */
 struct compch_source_state {
 	u64 cookie;
 	u64 pending;
 	u64 reported;
 	u64 merged;
+	u64 last_read;
+	u64 longest;
 };
 
 void compch_queue_init(struct compch_queue *queue, u32 flags,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* Counters of the whole module: /sys/kernel/debug/compch/counters. */
+/* What the module shows of itself: /sys/kernel/debug/compch/. */
 
 #include <linux/cpumask.h>
 #include <linux/debugfs.h>
@@ -58,6 +58,9 @@ void compch_stats_init(void)
 	compch_debugfs = debugfs_create_dir("compch", NULL);
 	debugfs_create_file("counters", 0444, compch_debugfs, NULL,
 			    &counters_fops);
+	compch_listing_create("channels", compch_debugfs,
+			      &compch_channel_listing);
+	compch_listing_create("cqs", compch_debugfs, &compch_assoc_listing);
 }
 
 void compch_stats_exit(void)

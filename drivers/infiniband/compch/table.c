@@ -140,3 +140,49 @@ void compch_table_remove(struct compch_table *table,
 	hlist_del_rcu(&entry->node[compch_table_buckets(table)->set]);
 	table->count--;
 }
+
+/*
+ * The order in which a table is gone through.  It is that of the buckets, for
+ * their number is the beginning of the same hash; and so it stays the same when
+ * the table grows.
+ */
+static bool compch_table_is_before(const void *a, const void *b)
+{
+	u32 hash_a = hash_ptr(a, 32), hash_b = hash_ptr(b, 32);
+
+	return hash_a == hash_b ? a < b : hash_a < hash_b;
+}
+
+/**
+ * compch_table_next() - Go through a table.
+ * @table: the table, locked
+ * @key: NULL, or that of an entry that may have been removed meanwhile
+ *
+ * Whoever starts at NULL and goes on from the key of what he gets, with or
+ * without the lock in between, comes to each entry that is in the table all the
+ * time exactly once.
+ *
+ * Return: the next entry, or NULL.
+ */
+struct compch_table_entry *compch_table_next(struct compch_table *table,
+					     const void *key)
+{
+	struct compch_table_entry *entry, *next = NULL;
+	struct compch_buckets *buckets;
+	unsigned long i;
+
+	lockdep_assert_held(&table->lock);
+
+	buckets = compch_table_buckets(table);
+	for (i = hash_ptr(key, buckets->bits); i < 1UL << buckets->bits; i++) {
+		hlist_for_each_entry(entry, &buckets->head[i],
+				     node[buckets->set])
+			if ((!key || compch_table_is_before(key, entry->key)) &&
+			    (!next || compch_table_is_before(entry->key,
+							     next->key)))
+				next = entry;
+		if (next)
+			break;
+	}
+	return next;
+}

@@ -60,6 +60,8 @@ int compch_table_insert(struct compch_table *table,
 			struct compch_table_entry *entry);
 void compch_table_remove(struct compch_table *table,
 			 struct compch_table_entry *entry);
+struct compch_table_entry *compch_table_next(struct compch_table *table,
+					     const void *key);
 
 /**
  * compch_table_lookup() - Find an entry.
