@@ -226,7 +226,7 @@ static void cancel_locked(struct compch_queue *queue)
 	spin_lock_irq(&queue->pollers.lock);
 	list_first_entry(&queue->readers, struct compch_reader,
 			 node)->cancelled = true;
-	compch_queue_wake_reader(queue);
+	compch_queue_wake_reader(queue, NULL);
 	spin_unlock_irq(&queue->pollers.lock);
 }
 
@@ -1473,7 +1473,7 @@ static void queue_in_flight_wakes(struct kunit *test)
 	expect_blocked(test, 3);
 	KUNIT_EXPECT_TRUE(test, compch_test_is_oldest(&t->reader[0]));
 	llist_add(&source->incoming, &t->queue.incoming);
-	compch_queue_wake(&t->queue);
+	compch_queue_wake(&t->queue, source);
 	expect_read(test, &t->reader[0], 1);
 	expect_read(test, &t->reader[1], 1);
 	KUNIT_EXPECT_TRUE(test, compch_test_is_oldest(&t->reader[2]));

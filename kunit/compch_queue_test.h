@@ -28,10 +28,12 @@
 #define compch_queue_watch	COMPCH_OWN(queue_watch)
 #define compch_source_attach	COMPCH_OWN(source_attach)
 #define compch_source_detach	COMPCH_OWN(source_detach)
+#define compch_source_fire_traced	COMPCH_OWN(source_fire_traced)
 #define compch_source_init	COMPCH_OWN(source_init)
 #define compch_source_move	COMPCH_OWN(source_move)
 #define compch_source_query	COMPCH_OWN(source_query)
 
+#define COMPCH_QUEUE_ALONE
 #include "../drivers/infiniband/compch/queue.c"
 
 #include <kunit/test.h>

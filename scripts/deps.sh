@@ -41,7 +41,8 @@ packages_of()
 	test)
 		echo qemu-system-x86 busybox-static kmod xz-utils util-linux \
 			iproute2 procps strace rdma-core ibverbs-utils \
-			ibverbs-providers rdmacm-utils perftest
+			ibverbs-providers rdmacm-utils perftest bpftrace \
+			linux-perf
 		;;
 	uml)
 		echo linux-source-6.1 gcc libc6-dev make flex bison bc xz-utils \

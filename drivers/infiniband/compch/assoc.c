@@ -15,6 +15,7 @@
 
 #include "../../../include/uapi/rdma/compch-abi.h"
 #include "compch.h"
+#include "trace.h"
 
 #define UVERBS_MODULE_NAME compch
 #include <rdma/uverbs_named_ioctl.h>
@@ -41,6 +42,18 @@ struct compch_assoc {
 static struct ib_cq *compch_assoc_cq(const struct compch_assoc *assoc)
 {
 	return assoc->entry.key;
+}
+
+/**
+ * compch_source_cq() - Whose events are they?
+ * @source: that of an association
+ *
+ * Return: the CQ; the caller knows that it is still there.
+ */
+const struct ib_cq *compch_source_cq(const struct compch_source *source)
+{
+	return compch_assoc_cq(container_of(source, const struct compch_assoc,
+					    source));
 }
 
 /* Its lock: see compch.h. */
@@ -149,6 +162,7 @@ static int compch_assoc_publish(struct compch_assoc *assoc,
 
 	atomic_inc(&cq->usecnt);
 	assoc->stock_handler = cq->comp_handler;
+	trace_compch_associate(&assoc->source, &channel->queue);
 	/* Pairs with the smp_load_acquire() in compch_comp_handler(). */
 	smp_store_release(&cq->comp_handler, compch_comp_handler);
 	mutex_unlock(&compch_assocs.lock);

@@ -26,6 +26,7 @@
 #include "../../../include/uapi/rdma/compch-abi.h"
 #include "compch.h"
 #include "ring.h"
+#include "trace.h"
 
 #define UVERBS_MODULE_NAME compch
 #include <rdma/uverbs_named_ioctl.h>
@@ -85,6 +86,7 @@ static struct compch_channel *compch_channel_alloc(u32 flags, u32 cqs,
 	mutex_lock(&compch_channels.lock);
 	compch_table_insert(&compch_channels, &channel->entry);
 	mutex_unlock(&compch_channels.lock);
+	trace_compch_create(channel);
 
 	return channel;
 }
@@ -102,6 +104,7 @@ void compch_channel_put(struct compch_channel *channel)
 	mutex_lock(&compch_channels.lock);
 	compch_table_remove(&compch_channels, &channel->entry);
 	mutex_unlock(&compch_channels.lock);
+	trace_compch_destroy(channel);
 	compch_live_dec(COMPCH_LIVE_CHANNELS);
 	compch_ring_destroy(channel->queue.ring);
 	kfree_rcu(channel, rcu);
@@ -407,7 +410,7 @@ static int UVERBS_HANDLER(COMPCH_METHOD_CHANNEL_WAKE)(
 	if (IS_ERR(channel))
 		return PTR_ERR(channel);
 
-	compch_queue_wake(&channel->queue);
+	compch_queue_wake(&channel->queue, NULL);
 	compch_channel_put(channel);
 	return 0;
 }

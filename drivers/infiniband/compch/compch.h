@@ -96,6 +96,8 @@ size_t compch_assoc_size(void);
 int compch_device_init(void);
 void compch_device_exit(void);
 
+const struct ib_cq *compch_source_cq(const struct compch_source *source);
+
 static inline struct compch_channel *
 compch_channel_of(struct compch_queue *queue)
 {

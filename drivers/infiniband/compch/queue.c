@@ -19,6 +19,7 @@
 
 #include "compat/iov_iter.h"
 #include "queue.h"
+#include "queue_trace.h"
 #include "ring.h"
 
 /* Events that are copied to a reader under one hold of the lock. */
@@ -61,7 +62,9 @@ static void compch_queue_count_wakeup(struct compch_queue *queue)
 	WRITE_ONCE(queue->wakeups, queue->wakeups + 1);
 }
 
-static bool compch_queue_wake_reader(struct compch_queue *queue)
+/* For an event of @source, or NULL */
+static bool compch_queue_wake_reader(struct compch_queue *queue,
+				     const struct compch_source *source)
 {
 	struct compch_reader *reader;
 
@@ -74,6 +77,7 @@ static bool compch_queue_wake_reader(struct compch_queue *queue)
 	list_del_init(&reader->node);
 	queue->waking++;
 	compch_queue_count_wakeup(queue);
+	trace_compch_wake(queue, source, reader->task);
 	wake_up_process(reader->task);
 	return true;
 }
@@ -105,23 +109,26 @@ static bool compch_queue_all_woken(struct compch_queue *queue)
 /**
  * compch_queue_wake() - Wake who waits for an event.
  * @queue: the queue, where one has just been fired
+ * @source: who fired it; needed only while that is traced
  *
  * Whoever begins to wait sets @watched, under the lock, after he is to be found
  * by those who look under it.
  *
  * Context: any, under rcu_read_lock().
  */
-void compch_queue_wake(struct compch_queue *queue)
+void compch_queue_wake(struct compch_queue *queue,
+		       const struct compch_source *source)
 {
 	unsigned long flags;
 
 	spin_lock_irqsave(&queue->pollers.lock, flags);
 	/* Exact, under the lock, here and below */
 	if (waitqueue_active(&queue->pollers)) {
+		trace_compch_wake(queue, source, NULL);
 		wake_up_locked_poll(&queue->pollers, EPOLLIN | EPOLLRDNORM);
 		compch_queue_count_wakeup(queue);
 	}
-	compch_queue_wake_reader(queue);
+	compch_queue_wake_reader(queue, source);
 	/* Nobody is left. */
 	if (!waitqueue_active(&queue->pollers) && list_empty(&queue->readers) &&
 	    !READ_ONCE(queue->fasync))
@@ -151,7 +158,7 @@ static void compch_queue_wake_all(struct compch_queue *queue)
 	lockdep_assert_held(&queue->pollers.lock);
 
 	wake_up_all_locked(&queue->pollers);
-	while (compch_queue_wake_reader(queue))
+	while (compch_queue_wake_reader(queue, NULL))
 		;
 }
 
@@ -418,7 +425,7 @@ void compch_queue_repair(struct compch_queue *queue)
 	}
 	spin_unlock(&queue->lock);
 
-	compch_queue_wake(queue);
+	compch_queue_wake(queue, NULL);
 }
 
 static noinline bool compch_queue_ring_has_events(struct compch_queue *queue)
@@ -478,7 +485,7 @@ static void compch_queue_pass_on(struct compch_queue *queue)
 		return;
 	spin_lock_irq(&queue->pollers.lock);
 	if (!queue->waking)
-		compch_queue_wake_reader(queue);
+		compch_queue_wake_reader(queue, NULL);
 	spin_unlock_irq(&queue->pollers.lock);
 }
 
@@ -505,13 +512,15 @@ int compch_queue_cancel(struct compch_queue *queue)
 	} else if (reader) {
 		/* Its own: no reader that comes later can snatch it. */
 		reader->cancelled = true;
-		compch_queue_wake_reader(queue);
+		trace_compch_cancel(queue, reader->task);
+		compch_queue_wake_reader(queue, NULL);
 	} else if (queue->cancels == U32_MAX) {
 		ret = -EOVERFLOW;
 	} else {
 		queue->cancels++;
 		compch_queue_attend(queue);
 		kept = true;
+		trace_compch_cancel(queue, NULL);
 		wake_up_all_locked(&queue->pollers);
 	}
 	spin_unlock_irq(&queue->pollers.lock);
@@ -544,6 +553,7 @@ int compch_queue_close(struct compch_queue *queue, bool force)
 		queue->closed = true;
 		queue->cancels = 0;
 		compch_queue_attend(queue);
+		trace_compch_close(queue, force);
 		compch_queue_wake_all(queue);
 		spin_unlock_irq(&queue->pollers.lock);
 	}
@@ -683,12 +693,16 @@ static bool compch_queue_commit(struct compch_queue *queue,
 	if (!(queue->flags & COMPCH_QUEUE_COALESCE)) {
 		left = atomic64_dec_return(&source->pending);
 		compch_source_found(source, left + 1);
+		trace_compch_report(source, queue, left);
 		return left;
 	}
 	merged = atomic64_xchg(&source->pending, 0) - 1;
 	compch_source_found(source, merged + 1);
+	if (merged)
+		trace_compch_coalesced(source, queue, merged);
 	source->merged += merged;
 	queue->merged += merged;
+	trace_compch_report(source, queue, 0);
 	return false;
 }
 
@@ -829,6 +843,8 @@ static noinline unsigned int compch_queue_serve_ring(struct compch_queue *queue,
 		if (taken && own->source) {
 			own->read++;
 			own->source->last_read = now;
+			trace_compch_report(own->source, queue,
+					    compch_ring_left(own));
 			n++;
 		} else if (!room->user && own && own->source) {
 			iov_iter_revert(room->to, sizeof(u64));
@@ -854,7 +870,9 @@ static unsigned int compch_queue_serve(struct compch_queue *queue,
 	fresh = compch_queue_collect(queue);
 
 	if (likely(fresh && compch_ready_empty(queue) && room->user &&
-		   !(queue->flags & COMPCH_QUEUE_COALESCE)))
+		   !(queue->flags & COMPCH_QUEUE_COALESCE)) &&
+	    /* Nothing can be called while user memory is open. */
+	    !trace_compch_report_enabled())
 		n = compch_queue_serve_fresh(queue, room, &fresh);
 	else if (queue->ring)
 		return compch_queue_serve_ring(queue, room);
@@ -1101,7 +1119,9 @@ ssize_t compch_queue_read(struct compch_queue *queue, struct iov_iter *to,
 	compch_queue_pass_on(queue);
 	spin_unlock(&queue->lock);
 
-	return done ?: ret ?: -ERESTARTSYS;
+	ret = ret ?: -ERESTARTSYS;
+	trace_compch_read(queue, done / sizeof(u64), done ? 0 : ret);
+	return done ?: ret;
 }
 
 /**
@@ -1258,6 +1278,23 @@ static struct compch_queue *compch_source_settle(struct compch_source *source,
 	return NULL;
 }
 
+static void compch_source_trace(const struct compch_source *source,
+				const struct compch_queue *queue, u64 pending)
+{
+	trace_compch_event(source, queue, pending);
+}
+
+/**
+ * compch_source_fire_traced() - compch_source_fire() while it is traced.
+ * @source: see there
+ *
+ * Return: see there
+ */
+bool compch_source_fire_traced(struct compch_source *source)
+{
+	return __compch_source_fire(source, compch_source_trace);
+}
+
 /**
  * compch_source_detach() - Detach a source for good.
  * @source: an attached source
@@ -1292,9 +1329,12 @@ struct compch_queue *compch_source_detach(struct compch_source *source,
 	*reported = source->reported;
 	*discarded = compch_queue_keeps(queue, pending);
 	merged += pending - *discarded;
+	if (merged)
+		trace_compch_coalesced(source, queue, merged);
 	source->merged += merged;
 	queue->merged += merged;
 	queue->discarded += *discarded;
+	trace_compch_dissociate(source, queue, *discarded);
 	spin_unlock(&queue->lock);
 	rcu_read_unlock();
 
@@ -1313,13 +1353,15 @@ static void compch_queue_lock_two(struct compch_queue *a,
 }
 
 /* Events have come by a move. */
-static void compch_queue_wake_many(struct compch_queue *queue, u64 events)
+static void compch_queue_wake_many(struct compch_queue *queue,
+				   const struct compch_source *source,
+				   u64 events)
 {
 	lockdep_assert_held(&queue->lock);
 
 	spin_lock_irq(&queue->pollers.lock);
 	wake_up_all_locked(&queue->pollers);
-	while (events && compch_queue_wake_reader(queue))
+	while (events && compch_queue_wake_reader(queue, source))
 		events--;
 	spin_unlock_irq(&queue->pollers.lock);
 }
@@ -1367,6 +1409,7 @@ static u64 compch_source_transfer(struct compch_source *source,
 	*merged = pending - keeps;
 	if (*merged) {
 		compch_source_found(source, pending);
+		trace_compch_coalesced(source, from, *merged);
 		source->merged += *merged;
 		atomic64_sub(*merged, &source->pending);
 		/* The caller knows of them, nobody needs to take them. */
@@ -1417,6 +1460,8 @@ static u64 compch_source_carry(struct compch_source *source,
 		    compch_queue_keeps(to, left));
 	*merged += left - keeps;
 	compch_source_found(source, left);
+	if (*merged)
+		trace_compch_coalesced(source, from, *merged);
 	source->merged += *merged;
 	/* The caller knows of them, nobody needs to take them. */
 	from->merged += *merged;
@@ -1475,8 +1520,9 @@ struct compch_queue *compch_source_move(struct compch_source *source,
 			else
 				events = compch_source_transfer(source, from,
 								to, merged);
+			trace_compch_move(source, from, to, events, *merged);
 			if (events)
-				compch_queue_wake_many(to, events);
+				compch_queue_wake_many(to, source, events);
 		}
 		spin_unlock(&from->lock);
 		spin_unlock(&to->lock);

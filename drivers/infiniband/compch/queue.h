@@ -55,6 +55,7 @@
 #include <linux/preempt.h>
 #include <linux/rcupdate.h>
 #include <linux/spinlock.h>
+#include <linux/tracepoint-defs.h>
 #include <linux/types.h>
 #include <linux/wait.h>
 
@@ -63,6 +64,15 @@ struct compch_ring_own;
 struct fasync_struct;
 struct file;
 struct iov_iter;
+
+#ifndef COMPCH_QUEUE_ALONE
+DECLARE_TRACEPOINT(compch_event);
+DECLARE_TRACEPOINT(compch_wake);
+#define compch_fire_is_traced() \
+	(tracepoint_enabled(compch_event) || tracepoint_enabled(compch_wake))
+#else
+#define compch_fire_is_traced()		false
+#endif
 
 /* At most one event of a source is queued; further ones merge with it. */
 #define COMPCH_QUEUE_COALESCE	BIT(0)
@@ -219,7 +229,8 @@ u64 compch_queue_take_merged(struct compch_queue *queue);
 u64 compch_queue_take_taken(struct compch_queue *queue);
 __poll_t compch_queue_poll(struct compch_queue *queue, struct file *file,
 			   poll_table *wait);
-void compch_queue_wake(struct compch_queue *queue);
+void compch_queue_wake(struct compch_queue *queue,
+		       const struct compch_source *source);
 void compch_queue_watch(struct compch_queue *queue);
 bool compch_queue_post(struct compch_queue *queue,
 		       struct compch_source *source);
@@ -238,21 +249,32 @@ struct compch_queue *compch_source_move(struct compch_source *source,
 					struct compch_queue *to, u64 *merged);
 void compch_source_query(struct compch_source *source,
 			 struct compch_source_state *state);
+bool compch_source_fire_traced(struct compch_source *source);
+
+typedef void (*compch_trace_fn)(const struct compch_source *source,
+				const struct compch_queue *queue, u64 pending);
 
 /*
- * The rest of compch_source_fire(), of an event that has been counted on top of
- * @before.  Enables preemption.
+ * See compch_source_fired().  @trace is called before the event can be read, if
+ * it is the only one of its source that is pending.
  */
-static inline bool compch_source_fired(struct compch_source *source, s64 before)
+static __always_inline bool
+__compch_source_fired(struct compch_source *source, s64 before,
+		      compch_trace_fn trace)
 {
 	struct compch_queue *queue;
 
 	if (unlikely(before < 0)) {
+		if (trace && before >= COMPCH_SOURCE_HELD)
+			trace(source, rcu_dereference(source->queue), 0);
 		preempt_enable();
 		/* Who holds it posts it: see compch_source_release(). */
 		return before >= COMPCH_SOURCE_HELD;
 	}
 	queue = rcu_dereference(source->queue);
+	if (trace)
+		trace(source, queue,
+		      before >= COMPCH_SOURCE_POSTS ? 0 : before + 1);
 	/*
 	 * The queue may have been changed since, for one with a ring, and the
 	 * event with it: whether to post it is told by what has counted it.
@@ -265,8 +287,34 @@ static inline bool compch_source_fired(struct compch_source *source, s64 before)
 
 	if (unlikely(READ_ONCE(queue->watched)) &&
 	    !(before && (queue->flags & COMPCH_QUEUE_COALESCE)))
-		compch_queue_wake(queue);
+		compch_queue_wake(queue, trace ? source : NULL);
 	return true;
+}
+
+/*
+ * The rest of compch_source_fire(), of an event that has been counted on top of
+ * @before.  Enables preemption.
+ */
+static inline bool compch_source_fired(struct compch_source *source, s64 before)
+{
+	return __compch_source_fired(source, before, NULL);
+}
+
+static __always_inline bool
+__compch_source_fire(struct compch_source *source, compch_trace_fn trace)
+{
+	RCU_LOCKDEP_WARN(!rcu_read_lock_held(), "source may go away");
+
+	/* See compch_source_settle(). */
+	preempt_disable();
+	/*
+	 * A full barrier, as is llist_add(): they pair with those in
+	 * compch_queue_wait(), compch_queue_poll(), and
+	 * compch_source_transfer().
+	 */
+	return __compch_source_fired(source,
+				     atomic64_fetch_inc(&source->pending),
+				     trace);
 }
 
 /**
@@ -281,17 +329,10 @@ static inline bool compch_source_fired(struct compch_source *source, s64 before)
  */
 static inline bool compch_source_fire(struct compch_source *source)
 {
-	RCU_LOCKDEP_WARN(!rcu_read_lock_held(), "source may go away");
-
-	/* See compch_source_settle(). */
-	preempt_disable();
-	/*
-	 * A full barrier, as is llist_add(): they pair with those in
-	 * compch_queue_wait(), compch_queue_poll(), and
-	 * compch_source_transfer().
-	 */
-	return compch_source_fired(source,
-				   atomic64_fetch_inc(&source->pending));
+	/* Apart, so that it does not cost the other one a register. */
+	if (compch_fire_is_traced())
+		return compch_source_fire_traced(source);
+	return __compch_source_fire(source, NULL);
 }
 
 #endif /* _COMPCH_QUEUE_H */
