@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #
 # check.sh BUILD - what the command-line tool does without a device: exit
-# statuses, one line on standard error, and the environment of what it runs.
+# statuses, one line on standard error, the environment of what it runs, and what
+# it makes of the files of a system, which are made up here.
 
 set -u
 build=${1:?}
@@ -91,6 +92,209 @@ mkdir "$tmp/a:b"
 cp "$compch" "$library" "$tmp/a:b/"
 expect "a path that cannot be preloaded" 125 "" \
 	"compch: the dynamic linker cannot preload *" "$tmp/a:b/compch" run true
+
+# --- what it lists ------------------------------------------------------------
+
+root=$tmp/root
+class=$root/sys/class/infiniband
+debug=$root/sys/kernel/debug/compch
+
+# ibdev NAME UVERBS - a device
+ibdev()
+{
+	mkdir -p "$class/$1" "$root/sys/class/infiniband_verbs/$2"
+	echo "$1" >"$root/sys/class/infiniband_verbs/$2/ibdev"
+}
+
+# extend NAME DRIVER-ID [ABI] - the module knows it
+extend()
+{
+	mkdir -p "$class/$1/compch"
+	echo "$2" >"$class/$1/compch/driver_id"
+	echo "${3:-1}" >"$class/$1/compch/abi_version"
+}
+
+mkdir -p "$root/sys/module/ib_compch" "$debug" "$root/dev/infiniband" \
+	"$root/proc/sys/kernel" "$root/proc/self"
+cp VERSION "$root/sys/module/ib_compch/version"
+echo 6.1.0-57-amd64 >"$root/proc/sys/kernel/osrelease"
+limits="Limit                     Soft Limit           Hard Limit           Units"
+printf '%s\n' "$limits" \
+	"Max open files            1024                 1048576              files" \
+	"Max locked memory         unlimited            unlimited            bytes" \
+	>"$root/proc/self/limits"
+ibdev rxe0 uverbs0
+extend rxe0 14
+: >"$root/dev/infiniband/uverbs0"
+ibdev mlx5_0 uverbs1
+extend mlx5_0 1
+mkdir -p "$root/sys/bus/pci/drivers/mlx5_core" "$class/mlx5_0/device"
+ln -s ../../../../bus/pci/drivers/mlx5_core "$class/mlx5_0/device/driver"
+ibdev taken0 uverbs2
+ibdev other0 uverbs3
+extend other0 5 9
+cat >"$debug/channels" <<'END'
+channel=12 device=mlx5_0 state=open flags=1 cqs=2 pending=3 reported=100 merged=7 discarded=0 wakeups=20 longest=2 cancels=0 idle_ms=15 pid=4711 comm=a\040"server\134
+channel=3 device=rxe0 state=closed flags=0 cqs=0 pending=0 reported=0 merged=0 discarded=1 wakeups=0 longest=0 cancels=2 idle_ms=- pid=42 comm=idle
+END
+cat >"$debug/cqs" <<'END'
+device=mlx5_0 cqn=10 channel=12 cookie=0x5566 pending=3 reported=60 merged=7 longest=5 idle_ms=15 pid=4711 comm=a\040"server\134
+device=mlx5_0 cqn=9 channel=12 cookie=0x5577 pending=0 reported=40 merged=0 longest=1 idle_ms=20 pid=4711 comm=a\040"server\134
+END
+at=(-R "$root")
+
+# json TITLE EXPRESSION COMMAND... - what it prints, "x", is valid JSON, and the
+# expression is true of it.
+json()
+{
+	local title=$1 expression=$2
+	shift 2
+
+	"$@" >"$tmp/json"
+	expect "$title" 0 True "" python3 -c '
+import json, sys
+with open(sys.argv[1]) as f:
+    x = json.load(f)
+print(eval("(" + sys.argv[2] + ")"))' "$tmp/json" "$expression"
+}
+
+expect "version, in short" 0 "compch $(<VERSION)" "" "$compch" -V
+expect "help, as a command" 0 "usage: compch *" "" "$compch" help
+expect "abbreviation" 0 "CHANNEL *" "" "$compch" "${at[@]}" chan s
+expect "ambiguous" 2 "" "compch: 'c' may be channel or cq" "$compch" c
+expect "unknown global option" 2 "" "compch: '--frob' is no option*" \
+	"$compch" --frob dev
+for command in dev channel cq top; do
+	expect "$command --help" 0 "usage: compch *$command*" "" \
+		"$compch" "$command" --help
+	expect "$command with something strange" 2 "" "compch: $command: *" \
+		"$compch" "${at[@]}" "$command" --frob
+done
+
+expect "dev" 0 "DEVICE  UVERBS   DRIVER     EXTENDED  CHANNELS  CQS  EVENTS  WHY NOT
+mlx5_0  uverbs1  mlx5_core  -                1    2     110  its file in /dev/infiniband is missing
+other0  uverbs3  -          no               0    0       0  the module's interface has another version
+rxe0    uverbs0  rdma_rxe   -                1    0       0  its uverbs device does not answer
+taken0  uverbs2  -          no               0    0       0  its driver uses the module's object ids" \
+	"" "$compch" "${at[@]}" dev
+expect "dev show DEVICE" 0 "DEVICE *
+taken0 *" "" "$compch" "${at[@]}" dev show taken0
+expect "dev show, of none" 1 "" "compch: there is no RDMA device 'none0'" \
+	"$compch" "${at[@]}" dev show none0
+expect "dev show ../.." 1 "" "compch: there is no RDMA device '../..'" \
+	"$compch" "${at[@]}" dev show ../..
+json "dev in JSON" 'len(x) == 4 and x[0] == {"device": "mlx5_0",
+	"uverbs": "uverbs1", "driver": "mlx5_core", "extended": None,
+	"abi_version": 1, "channels": 1, "cqs": 2, "events": 110,
+	"reason": "its file in /dev/infiniband is missing",
+	"advice": x[0]["advice"]} and x[3]["extended"] is False' \
+	"$compch" "${at[@]}" -j dev
+expect "JSON is one line" 0 "1" "" sh -c "'$compch' -R '$root' -j dev | wc -l"
+expect "pretty JSON is not" 0 "50" "" sh -c "'$compch' -R '$root' -p dev | wc -l"
+json "pretty JSON" 'len(x) == 4' "$compch" "${at[@]}" -p dev
+
+expect "channel" 0 "CHANNEL  DEVICE  STATE   FLAGS     CQS  PENDING  REPORTED  MERGED  DISCARDED  WAKEUPS  LONGEST  IDLE-MS   PID  COMMAND
+      3  rxe0    closed  -           0        0         0       0          1        0        0        -    42  idle
+     12  mlx5_0  open    coalesce    2        3       100       7          0       20        2       15  4711  a\\\\040\"server\\\\134" \
+	"" "$compch" "${at[@]}" channel
+expect "channel pid" 0 "CHANNEL *
+      3  *" "" "$compch" "${at[@]}" channel show pid 42
+expect "channel of nobody" 0 "" "" "$compch" "${at[@]}" channel show pid 43
+expect "channel pid, without one" 2 "" "compch: channel: which pid?" \
+	"$compch" "${at[@]}" channel pid
+expect "channel pid, not a number" 2 "" "compch: channel: 'x' is no number" \
+	"$compch" "${at[@]}" channel pid x
+json "channel in JSON" '[c["channel"] for c in x] == [3, 12] and
+	x[0]["idle_ms"] is None and x[0]["flags"] == [] and
+	x[0]["cancels"] == 2 and x[1]["flags"] == ["coalesce"] and
+	x[1]["comm"] == "a \"server\\"' "$compch" "${at[@]}" -j channel
+json "none in JSON" 'x == []' "$compch" "${at[@]}" -j channel pid 43
+expect "cq" 0 "DEVICE  CQN  CHANNEL  PENDING  REPORTED  MERGED  LONGEST  IDLE-MS   PID  COMMAND
+mlx5_0    9       12        0        40       0        1       20  4711  *
+mlx5_0   10       12        3        60       7        5       15  4711  *" \
+	"" "$compch" "${at[@]}" cq
+expect "cq, chosen twice" 0 "DEVICE *
+mlx5_0   10 *" "" "$compch" "${at[@]}" cq show device mlx5_0 cqn 10
+json "cq in JSON" 'len(x) == 2 and x[1]["cookie"] == "0x5566"' \
+	"$compch" "${at[@]}" -j cq show
+
+# What a process calls itself must neither break JSON nor move the cursor.
+cp "$debug/channels" "$tmp/channels"
+printf 'channel=1 device=rxe0 pid=1 comm=\033[2J\377\n' >"$debug/channels"
+expect "control characters" 0 "CHANNEL *1  ?\[2J*" "" \
+	"$compch" "${at[@]}" channel
+json "what is not UTF-8" 'x[0]["comm"] == "\x1b[2J\ufffd" and
+	x[0]["pending"] is None' "$compch" "${at[@]}" -j channel
+printf 'frob\n\nchannel device=rxe0\n=\nchannel=99999999999999999999\n' \
+	>"$debug/channels"
+json "lines that make no sense" 'len(x) == 4 and
+	all(c["channel"] is None for c in x)' "$compch" "${at[@]}" -j channel
+mv "$tmp/channels" "$debug/channels"
+
+expect "top needs a time" 2 "" "compch: top: '0' is not a time *" \
+	"$compch" "${at[@]}" top -d 0
+expect "top needs a count" 2 "" "compch: top: '-1' is not how often *" \
+	"$compch" "${at[@]}" top -n -1
+expect "top in JSON needs an end" 2 "" "compch: top: JSON needs an end*" \
+	"$compch" "${at[@]}" -j top
+# Each look at the file gets what comes next.
+mkfifo "$tmp/fifo"
+mv "$debug/cqs" "$tmp/cqs"
+ln -s "$tmp/fifo" "$debug/cqs"
+more="device=rxe0 cqn=1 channel=3 cookie=0x1 pending=1 reported=1000 merged=0 pid=42 comm=new"
+feed()
+{
+	cat "$tmp/cqs" >"$tmp/fifo"
+	sed 's/reported=40/reported=50/' "$tmp/cqs" >"$tmp/fifo.new"
+	echo "$more" >>"$tmp/fifo.new"
+	cat "$tmp/fifo.new" >"$tmp/fifo"
+}
+feed &
+json "top" '[c["cqn"] for c in x[0]] == [1, 9, 10] and
+	x[0][0]["events_per_second"] > 50 * x[0][1]["events_per_second"] > 0 and
+	x[0][2]["events_per_second"] == 0' \
+	timeout 20 "$compch" "${at[@]}" -j top -n 1 -d 0.1
+wait
+feed &
+expect "top, for people" 0 "3 CQs on channels, [1-9]*.? events/s
+EVENTS/S  DEVICE  CQN *
+*rxe0 *
+*mlx5_0    9 *
+     0.0  mlx5_0   10 *" "" timeout 20 "$compch" "${at[@]}" top -n 1 -d 0.1
+wait
+rm "$debug/cqs"
+mv "$tmp/cqs" "$debug/cqs"
+
+# --- completion ----------------------------------------------------------------
+
+# completes WORDS TITLE PATTERN - what the last of the words may become; it calls
+# the tool for names.
+completes()
+{
+	# shellcheck disable=SC2016 # expanded in there
+	expect "completion: $1" 0 "$2" "" env PATH="$tmp/path:$PATH" bash -uc '
+		. userspace/compch/compch.bash
+		COMP_WORDS=($1)
+		[ "${1% }" = "$1" ] || COMP_WORDS+=("")
+		COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+		_compch
+		echo "${COMPREPLY[*]-}"' bash "$1"
+}
+
+mkdir "$tmp/path"
+printf '#!/bin/sh\nexec "%s" -R "%s" "$@"\n' "$compch" "$root" >"$tmp/path/compch"
+chmod +x "$tmp/path/compch"
+completes "compch c" "channel cq"
+completes "compch -j --v" "--version"
+completes "compch dev show " "mlx5_0 other0 rxe0 taken0"
+completes "compch -R / channel pid " "42 4711"
+completes "compch channel " "show pid device channel --help"
+completes "compch cq show channel " "3 12"
+completes "compch cq show cqn 1" "10"
+completes "compch cq show device o" "other0"
+completes "compch top --i" "--iterations"
+completes "compch top -n " ""
+completes "compch run --r" "--require"
 
 echo "$passed passed, $failed failed, 0 skipped"
 [ "$failed" = 0 ]

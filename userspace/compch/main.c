@@ -3,6 +3,7 @@
  * compch - the command-line tool: finds the command and calls it.
  */
 #include <errno.h>
+#include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,19 +16,34 @@ static const struct command {
 	const char *what;
 	int (*main)(int argc, char **argv);
 } commands[] = {
+	{ "dev", "RDMA devices, and whether the module extends them",
+	  compch_dev_main },
+	{ "channel", "channels of all processes", compch_channel_main },
+	{ "cq", "CQs on channels", compch_cq_main },
+	{ "top", "the busiest CQs", compch_top_main },
 	{ "run", "run a program on the module's channels", compch_run_main },
 };
+
+bool compch_json;
+bool compch_pretty;
 
 static void usage(FILE *out)
 {
 	size_t i;
 
-	fputs("usage: compch COMMAND [ARGUMENT]...\n"
-	      "       compch --help | --version\n"
+	fputs("usage: compch [OPTION]... COMMAND [ARGUMENT]...\n"
+	      "\n"
+	      "  -j, --json       JSON, where there is something to list\n"
+	      "  -p, --pretty     the same, with indentation\n"
+	      "  -R, --root DIR   look at the copy of /sys, /proc and /dev in DIR\n"
+	      "  -V, --version    print the version\n"
+	      "  -h, --help       this text\n"
 	      "\n", out);
-	for (i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+	for (i = 0; i < ARRAY_SIZE(commands); i++)
 		fprintf(out, "  %-8s %s\n", commands[i].name, commands[i].what);
-	fputs("\n\"compch COMMAND --help\" says more; see compch(8).\n", out);
+	fputs("\n"
+	      "Commands can be abbreviated. \"compch COMMAND --help\" says more; see\n"
+	      "compch(8).\n", out);
 }
 
 /**
@@ -46,6 +62,17 @@ void compch_error(const char *format, ...)
 }
 
 /**
+ * compch_no_memory() - say that there is no memory
+ *
+ * Return: an exit status
+ */
+int compch_no_memory(void)
+{
+	compch_error("%s", strerror(ENOMEM));
+	return EXIT_OWN_FAILURE;
+}
+
+/**
  * compch_flush() - end with what has been printed
  * @status: the exit status, if that can be written
  */
@@ -58,26 +85,94 @@ int compch_flush(int status)
 	return status;
 }
 
-int main(int argc, char **argv)
+/**
+ * compch_is_prefix() - is it a word, or the beginning of it?
+ * @word: what a person has typed
+ * @of: the word
+ */
+bool compch_is_prefix(const char *word, const char *of)
 {
+	return *word && !strncmp(word, of, strlen(word));
+}
+
+/* A command by its name, or by the beginning of it if no other begins so */
+static const struct command *find(const char *name)
+{
+	const struct command *found = NULL;
 	size_t i;
 
-	if (argc < 2) {
+	for (i = 0; i < ARRAY_SIZE(commands); i++)
+		if (!strcmp(name, commands[i].name))
+			return &commands[i];
+	for (i = 0; i < ARRAY_SIZE(commands); i++) {
+		if (!compch_is_prefix(name, commands[i].name))
+			continue;
+		if (found) {
+			compch_error("'%s' may be %s or %s", name, found->name,
+				     commands[i].name);
+			return NULL;
+		}
+		found = &commands[i];
+	}
+	if (!found)
+		compch_error("there is no command '%s'; see 'compch --help'",
+			     name);
+	return found;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "json", no_argument, NULL, 'j' },
+		{ "pretty", no_argument, NULL, 'p' },
+		{ "root", required_argument, NULL, 'R' },
+		{ "version", no_argument, NULL, 'V' },
+		{ "help", no_argument, NULL, 'h' },
+		{}
+	};
+	const struct command *command;
+	int option;
+
+	opterr = 0;
+	/* What comes after the command is its own. */
+	while ((option = getopt_long(argc, argv, "+jpR:Vh", options,
+				     NULL)) != -1) {
+		switch (option) {
+		case 'p':
+			compch_pretty = true;
+			/* fallthrough */
+		case 'j':
+			compch_json = true;
+			break;
+		case 'R':
+			sys_root = optarg;
+			break;
+		case 'V':
+			puts("compch " COMPCH_VERSION);
+			return compch_flush(EXIT_SUCCESS);
+		case 'h':
+			usage(stdout);
+			return compch_flush(EXIT_SUCCESS);
+		default:
+			compch_error("'%s' is no option, or lacks its value; see 'compch --help'",
+				     argv[optind - 1]);
+			return EXIT_USAGE;
+		}
+	}
+	if (optind == argc) {
 		usage(stderr);
 		return EXIT_USAGE;
 	}
-	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
+	if (!strcmp(argv[optind], "help")) {
 		usage(stdout);
 		return compch_flush(EXIT_SUCCESS);
 	}
-	if (!strcmp(argv[1], "--version")) {
-		puts("compch " COMPCH_VERSION);
-		return compch_flush(EXIT_SUCCESS);
-	}
-	for (i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
-		if (!strcmp(argv[1], commands[i].name))
-			return commands[i].main(argc - 1, argv + 1);
-	}
-	compch_error("there is no command '%s'; see 'compch --help'", argv[1]);
-	return EXIT_USAGE;
+	command = find(argv[optind]);
+	if (!command)
+		return EXIT_USAGE;
+	argc -= optind;
+	argv += optind;
+	/* They have options of their own. */
+	optind = 0;
+	return command->main(argc, argv);
 }

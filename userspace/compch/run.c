@@ -22,13 +22,11 @@
 
 #include "compch.h"
 
-#define LIBRARY "libcompch.so.0"
-
 static void usage(FILE *out)
 {
 	fputs("usage: compch run [OPTION]... [--] PROGRAM [ARGUMENT]...\n"
 	      "\n"
-	      "Run PROGRAM with " LIBRARY ", on completion channels of the kernel\n"
+	      "Run PROGRAM with " COMPCH_LIBRARY ", on completion channels of the kernel\n"
 	      "module where its device has them.\n"
 	      "\n"
 	      "  -r, --require    no stock channels: an error instead, with the reason\n"
@@ -51,15 +49,15 @@ static const char *find_library(char *path, size_t size)
 	if (len > 0 && (size_t)len < size) {
 		path[len] = '\0';
 		end = strrchr(path, '/');
-		if (end && end + sizeof("/" LIBRARY) <= path + size) {
-			strcpy(end, "/" LIBRARY);
+		if (end && end + sizeof("/" COMPCH_LIBRARY) <= path + size) {
+			strcpy(end, "/" COMPCH_LIBRARY);
 			if (!access(path, R_OK))
 				return path;
 		}
 	}
-	if (!access(COMPCH_LIBDIR "/" LIBRARY, R_OK))
-		return COMPCH_LIBDIR "/" LIBRARY;
-	return LIBRARY;
+	if (!access(COMPCH_LIBDIR "/" COMPCH_LIBRARY, R_OK))
+		return COMPCH_LIBDIR "/" COMPCH_LIBRARY;
+	return COMPCH_LIBRARY;
 }
 
 /* Prepends the library to LD_PRELOAD. */
