@@ -26,7 +26,7 @@ END
 suite=trixie
 kernels=("$suite" "$suite-backports")
 packages=(build-essential pkg-config libibverbs-dev librdmacm-dev liburing-dev
-	python3
+	libmnl-dev python3
 	ibverbs-utils ibverbs-providers rdmacm-utils rdma-core perftest
 	iproute2 kmod procps strace busybox-static)
 

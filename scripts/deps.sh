@@ -36,7 +36,8 @@ packages_of()
 	build)
 		echo gcc libc6-dev make pkg-config kmod \
 			"linux-headers-$(dpkg --print-architecture)" \
-			libibverbs-dev librdmacm-dev liburing-dev
+			libibverbs-dev librdmacm-dev liburing-dev \
+			libmnl-dev
 		;;
 	test)
 		echo qemu-system-x86 busybox-static kmod xz-utils util-linux \

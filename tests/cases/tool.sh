@@ -5,6 +5,9 @@
 #
 # The command-line tool on devices:
 #   list      it lists what there is, of the fake device and of rxe
+#   adopt     it extends the fake device, and says how to do so with rxe, or
+#             does it
+#   users     not while somebody uses it, unless forced
 
 set -u
 . "${COMPCH_SRC:-.}/tests/cases/lib.sh"
@@ -39,6 +42,18 @@ says()
 	"$@" >/tmp/out 2>&1 || { cat /tmp/out; fail "$* fails"; }
 	grep -Eq "$regex" /tmp/out || {
 		cat /tmp/out
+		fail "$*: no '$regex'"
+	}
+}
+
+# refuses REGEX COMMAND... - it fails, and says something like that.
+refuses()
+{
+	regex=$1
+	shift
+	! "$@" >/tmp/stdout 2>/tmp/out || fail "$* succeeds"
+	grep -Eq "$regex" /tmp/out || {
+		cat /tmp/stdout /tmp/out
 		fail "$*: no '$regex'"
 	}
 }
@@ -113,7 +128,96 @@ busy()
 	"$compch" -j top -n 1 -d 0.1 | grep -q '"events_per_second":[1-9]'
 }
 
+# The device is as it was, or as it should be.
+extended()
+{
+	[ "$("$compch" -j dev show "$1" | sed 's/.*"extended":\([a-z]*\).*/\1/')" = \
+		"$2" ] || { "$compch" dev; fail "$1: extended is not $2"; }
+}
+
+adopt()
+{
+	load_testdev
+	rxe_add rxe0
+	refuses '^compch: compch_test0: the module ib_compch is not loaded: modprobe' \
+		"$compch" adopt compch_test0
+	says '^rxe0 .* no .*the module ib_compch is not loaded' "$compch" dev
+	compch_load
+	extended compch_test0 false
+	says '^compch_test0 .* no .* before the module was loaded' "$compch" dev
+	mode=$(rdma system)
+	says '^compch_test0 is extended now$' "$compch" adopt compch_test0
+	extended compch_test0 true
+	extended compch_test1 false
+	[ "$(rdma system)" = "$mode" ] || fail "another mode: $(rdma system)"
+	says '^compch_test0 is extended already$' "$compch" adopt compch_test0
+	"$COMPCH_BUILD/tests/abi/extended" yes || fail "it is not, really"
+
+	# With another namespace about, no device can be moved.
+	ip netns add compch || fail "cannot make a namespace"
+	! "$compch" adopt compch_test1 2>/tmp/out || fail "it is in the way"
+	ip netns delete compch
+	grep -q 'all network namespaces share the devices, and there are others' \
+		/tmp/out || { cat /tmp/out; fail "another reason"; }
+	extended compch_test1 false
+	wait_for "the end of the namespace" "$compch" adopt compch_test1
+	extended compch_test1 true
+
+	# rxe can be moved since Linux 7; before, this is to be done.
+	"$compch" adopt rxe0 >/tmp/command 2>/tmp/out
+	case $? in
+	0) echo "rxe0 was moved" ;;
+	1)
+		grep -q '^compch: rxe0: its driver cannot move it' /tmp/out || {
+			cat /tmp/out
+			fail "another reason"
+		}
+		[ "$(cat /tmp/command)" = "rdma link delete rxe0 && rdma link add rxe0 type rxe netdev rxe0-net" ] ||
+			fail "wrong command: $(cat /tmp/command)"
+		sh -e /tmp/command || fail "the command fails"
+		wait_for "rxe0's uverbs device" rdma_uverbs rxe0
+		echo "rxe0 was registered anew, as the tool says"
+		;;
+	*) cat /tmp/out; fail "adopt" ;;
+	esac
+	extended rxe0 true
+	wait_for "rxe0's GID" rdma_gid rxe0
+	pair compch_tool 18515 ibv_rc_pingpong -e -d rxe0 \
+		-g "$(rdma_gid rxe0)" -n 20 || {
+		pair_show
+		fail "ibv_rc_pingpong fails"
+	}
+}
+
+# Has it opened the device?
+is_open()
+{
+	readlink /proc/"$reader"/fd/* | grep -qx "$node"
+}
+
+users()
+{
+	load_testdev
+	compch_load
+	node=$(rdma_uverbs compch_test0)
+	sleep 1000 <>"$node" &
+	reader=$!
+	wait_for "the user" is_open
+	refuses "^compch: compch_test0 is used by process $reader \(sleep\)\$" \
+		"$compch" adopt compch_test0
+	grep -q '^compch: compch_test0: --force ' /tmp/out ||
+		fail "no word of --force"
+	extended compch_test0 false
+	says '^compch_test0 is extended now$' \
+		"$compch" adopt compch_test0 --force
+	extended compch_test0 true
+	kill -0 "$reader" || fail "its user has been killed"
+	kill "$reader"
+	wait "$reader"
+	reader=
+}
+
 case ${1:?} in
-list) "$1" ;;
+list | adopt | users) "$1" ;;
 *) fail "what is '$1'?" ;;
 esac

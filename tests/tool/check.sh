@@ -164,7 +164,7 @@ expect "abbreviation" 0 "CHANNEL *" "" "$compch" "${at[@]}" chan s
 expect "ambiguous" 2 "" "compch: 'c' may be channel or cq" "$compch" c
 expect "unknown global option" 2 "" "compch: '--frob' is no option*" \
 	"$compch" --frob dev
-for command in dev channel cq top; do
+for command in dev channel cq top adopt; do
 	expect "$command --help" 0 "usage: compch *$command*" "" \
 		"$compch" "$command" --help
 	expect "$command with something strange" 2 "" "compch: $command: *" \
@@ -265,6 +265,14 @@ wait
 rm "$debug/cqs"
 mv "$tmp/cqs" "$debug/cqs"
 
+expect "adopt, of none" 1 "" "compch: there is no RDMA device 'none0'" \
+	"$compch" adopt none0
+expect "adopt nothing" 2 "" "compch: adopt: which device?*" "$compch" adopt
+expect "adopt two" 2 "" "compch: adopt: one device *" "$compch" adopt a b
+expect "adopt what cannot be" 1 "" \
+	"compch: taken0: its driver uses the module's object ids: *" \
+	"$compch" "${at[@]}" adopt --force taken0
+
 # --- completion ----------------------------------------------------------------
 
 # completes WORDS TITLE PATTERN - what the last of the words may become; it calls
@@ -287,6 +295,7 @@ chmod +x "$tmp/path/compch"
 completes "compch c" "channel cq"
 completes "compch -j --v" "--version"
 completes "compch dev show " "mlx5_0 other0 rxe0 taken0"
+completes "compch adopt rx" "rxe0"
 completes "compch -R / channel pid " "42 4711"
 completes "compch channel " "show pid device channel --help"
 completes "compch cq show channel " "3 12"

@@ -39,7 +39,7 @@ _compch()
 			return
 			;;
 		esac
-		words="dev channel cq top run help -j --json -p
+		words="dev channel cq top adopt run help -j --json -p
 			--pretty -R --root -V --version -h --help"
 		;;
 	d | de | dev)
@@ -71,6 +71,9 @@ _compch()
 		-d | --delay | -n | --iterations) ;;
 		*) words="-d --delay -n --iterations -b --batch -h --help" ;;
 		esac
+		;;
+	a*)
+		words="-f --force -h --help $(_compch_devices)"
 		;;
 	r*)
 		# A program, and then whatever it takes

@@ -35,6 +35,7 @@ int compch_dev_main(int argc, char **argv);
 int compch_channel_main(int argc, char **argv);
 int compch_cq_main(int argc, char **argv);
 int compch_top_main(int argc, char **argv);
+int compch_adopt_main(int argc, char **argv);
 
 /* --- table.c: rows, as text or as JSON ------------------------------------ */
 
@@ -155,5 +156,18 @@ const char *record_get(const struct record *record, const char *key);
 bool record_number(const struct record *record, const char *key,
 		   uint64_t *value);
 char *record_printable(const char *value);
+
+/* --- netlink.c: the RDMA subsystem --------------------------------------- */
+
+struct netlink;
+
+struct netlink *netlink_open(void);
+void netlink_close(struct netlink *netlink);
+int netlink_get_shared(struct netlink *netlink, bool *shared);
+int netlink_set_shared(struct netlink *netlink, bool shared);
+int netlink_find(struct netlink *netlink, const char *device, uint32_t *index);
+int netlink_move(struct netlink *netlink, uint32_t index, int netns);
+int netlink_kernel_users(struct netlink *netlink, uint32_t index, char *users,
+			 size_t size);
 
 #endif /* COMPCH_TOOL_H */

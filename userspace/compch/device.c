@@ -20,7 +20,7 @@
 
 #define CLASS	"/sys/class/infiniband"
 
-#define ADOPT	"register the device anew"
+#define ADOPT	"run \"compch adopt\", or register the device anew"
 
 /* Those that have no driver in sysfs, being made of software alone */
 static const struct {

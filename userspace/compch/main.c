@@ -21,6 +21,8 @@ static const struct command {
 	{ "channel", "channels of all processes", compch_channel_main },
 	{ "cq", "CQs on channels", compch_cq_main },
 	{ "top", "the busiest CQs", compch_top_main },
+	{ "adopt", "extend a device that was there before the module",
+	  compch_adopt_main },
 	{ "run", "run a program on the module's channels", compch_run_main },
 };
 

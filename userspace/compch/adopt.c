@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * compch adopt - have the module extend a device that was there before it.
+ *
+ * uverbs builds what programs can call on a device when it is added to the
+ * device.  It is added anew when the device comes back from another network
+ * namespace, so it goes there and back; a driver must be able to take the device
+ * away from its users for that.  With any other driver the device must be
+ * registered anew, and which command does so, is printed.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "compch.h"
+
+static void usage(FILE *out)
+{
+	fputs("usage: compch adopt [--force] DEVICE\n"
+	      "\n"
+	      "Have the module ib_compch extend an RDMA device that was registered before it\n"
+	      "was loaded: take the device to another network namespace and back, for which\n"
+	      "one must be root. Where its driver does not allow that, print the command\n"
+	      "that registers it anew, and fail.\n"
+	      "\n"
+	      "  -f, --force   even if somebody uses the device, who will lose it\n"
+	      "  -h, --help    this text\n", out);
+}
+
+/* --- by whom it is used ----------------------------------------------------- */
+
+/* Has the process the device's file open? */
+static bool has_open(const char *pid, dev_t dev)
+{
+	char path[PATH_MAX];
+	struct dirent *entry;
+	bool found = false;
+	struct stat st;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%s/fd", pid);
+	dir = opendir(path);
+	if (!dir)
+		return false;
+	while (!found && (entry = readdir(dir))) {
+		if (entry->d_name[0] == '.' ||
+		    fstatat(dirfd(dir), entry->d_name, &st, 0))
+			continue;
+		found = S_ISCHR(st.st_mode) && st.st_rdev == dev;
+	}
+	closedir(dir);
+	return found;
+}
+
+/* Prints a line for each process that uses it; returns how many. */
+static unsigned int processes(const struct device *device)
+{
+	unsigned int count = 0;
+	char **pids, **pid, *path, *comm;
+	struct stat st;
+
+	if (!device->uverbs)
+		return 0;
+	path = sys_path("/dev/infiniband/%s", device->uverbs);
+	if (stat(path, &st) || !S_ISCHR(st.st_mode)) {
+		free(path);
+		return 0;
+	}
+	free(path);
+	pids = sys_list("/proc");
+	for (pid = pids; *pid; pid++) {
+		if (strspn(*pid, "0123456789") != strlen(*pid) ||
+		    !has_open(*pid, st.st_rdev))
+			continue;
+		comm = sys_read("/proc/%s/comm", *pid);
+		compch_error("%s is used by process %s (%s)", device->name,
+			     *pid, comm ? comm : "?");
+		free(comm);
+		count++;
+	}
+	sys_list_free(pids);
+	return count;
+}
+
+static unsigned int kernel_users(struct netlink *netlink,
+				 const struct device *device, uint32_t index)
+{
+	char users[512];
+
+	/* Older kernels do not tell. */
+	if (netlink_kernel_users(netlink, index, users, sizeof(users)) ||
+	    !users[0])
+		return 0;
+	compch_error("%s is used in the kernel by %s", device->name, users);
+	return 1;
+}
+
+/* --- which command does it --------------------------------------------------- */
+
+/* The network device under a software RDMA device, or NULL */
+static char *netdev_of(const char *device)
+{
+	char *netdev = sys_read("/sys/class/infiniband/%s/parent", device);
+
+	if (!netdev)
+		netdev = sys_read("/sys/class/infiniband/%s/ports/1/gid_attrs/ndevs/0",
+				  device);
+	return netdev;
+}
+
+/* Below the device of the bus, that of a driver for RDMA alone, or NULL */
+static char *auxiliary_of(const char *device)
+{
+	char **names = sys_list("/sys/class/infiniband/%s/device", device);
+	char **name, *bus, *found = NULL;
+
+	for (name = names; *name && !found; name++) {
+		bus = sys_link_name("/sys/class/infiniband/%s/device/%s/subsystem",
+				    device, *name);
+		if (bus && !strcmp(bus, "auxiliary") &&
+		    (strstr(*name, ".rdma.") || strstr(*name, ".roce."))) {
+			found = strdup(*name);
+			if (!found)
+				exit(compch_no_memory());
+		}
+		free(bus);
+	}
+	sys_list_free(names);
+	return found;
+}
+
+/* Prints the command, and nothing else, to standard output. */
+static void advise(const struct device *device)
+{
+	char *auxiliary = auxiliary_of(device->name), *driver = NULL, *module;
+	const char *soft = NULL;
+	char *netdev;
+
+	if (device->driver && !strcmp(device->driver, "rdma_rxe"))
+		soft = "rxe";
+	else if (device->driver && !strcmp(device->driver, "siw"))
+		soft = "siw";
+	netdev = soft ? netdev_of(device->name) : NULL;
+	if (auxiliary)
+		driver = sys_link_name("/sys/class/infiniband/%s/device/%s/driver",
+				       device->name, auxiliary);
+	module = sys_link_name("/sys/class/infiniband/%s/device/driver/module",
+			       device->name);
+	if (netdev)
+		printf("rdma link delete %s && rdma link add %s type %s netdev %s\n",
+		       device->name, device->name, soft, netdev);
+	else if (driver)
+		printf("echo %s >/sys/bus/auxiliary/drivers/%s/unbind && echo %s >/sys/bus/auxiliary/drivers/%s/bind\n",
+		       auxiliary, driver, auxiliary, driver);
+	else if (module)
+		printf("modprobe -r %s && modprobe %s\n", module, module);
+	else
+		compch_error("%s: reload its driver, or start the machine anew with the module loaded at boot",
+			     device->name);
+	free(netdev);
+	free(auxiliary);
+	free(driver);
+	free(module);
+}
+
+static int cannot(const struct device *device, const char *why)
+{
+	compch_error("%s: %s; this registers it anew:", device->name, why);
+	advise(device);
+	return compch_flush(EXIT_FAILURE);
+}
+
+/* --- there and back ----------------------------------------------------------- */
+
+static void pause_briefly(void)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = 50000000 }, NULL);
+}
+
+static bool wait_extended(const char *name)
+{
+	struct device *device;
+	bool extended = false;
+	int i;
+
+	for (i = 0; i < 200 && !extended; i++) {
+		device = device_get(name);
+		extended = device && device->extended == EXTENDED_YES;
+		device_free(device);
+		if (!extended)
+			pause_briefly();
+	}
+	return extended;
+}
+
+/* Opens the namespace of this process. */
+static int own_netns(void)
+{
+	return open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+}
+
+/*
+ * Moves the device from the namespace of this process to another one.  It must
+ * have been in this one when it asked for that.
+ */
+static int move_to(const struct device *device, int netns)
+{
+	struct netlink *netlink = netlink_open();
+	uint32_t index;
+	int ret;
+
+	ret = netlink ? netlink_find(netlink, device->name, &index) : errno;
+	if (!ret)
+		ret = netlink_move(netlink, index, netns);
+	netlink_close(netlink);
+	return ret;
+}
+
+/*
+ * To a namespace that nobody else knows, and back.  If the latter does not work,
+ * the kernel does it, when that namespace ends with this process.
+ */
+static int round_trip(const struct device *device)
+{
+	int home = own_netns(), away = -1, ret = 0;
+
+	if (home < 0 || unshare(CLONE_NEWNET))
+		ret = errno;
+	if (!ret) {
+		away = own_netns();
+		if (away < 0 || setns(home, CLONE_NEWNET))
+			ret = errno;
+	}
+	if (!ret)
+		ret = move_to(device, away);
+	if (!ret) {
+		if (setns(away, CLONE_NEWNET))
+			ret = errno;
+		if (!ret)
+			ret = move_to(device, home);
+		if (setns(home, CLONE_NEWNET) && !ret)
+			ret = errno;
+	}
+	if (away >= 0)
+		close(away);
+	if (home >= 0)
+		close(home);
+	return ret;
+}
+
+static int share_again(struct netlink *netlink)
+{
+	int ret = EBUSY, i;
+
+	/* The kernel takes its time to end the other namespace. */
+	for (i = 0; i < 200 && ret == EBUSY; i++) {
+		ret = netlink_set_shared(netlink, true);
+		if (ret == EBUSY)
+			pause_briefly();
+	}
+	return ret;
+}
+
+static int adopt(struct netlink *netlink, const struct device *device)
+{
+	bool shared;
+	int ret, error;
+
+	ret = netlink_get_shared(netlink, &shared);
+	if (ret) {
+		compch_error("rdma netlink: %s", strerror(ret));
+		return EXIT_FAILURE;
+	}
+	/* While it is shared, no device moves. */
+	if (shared) {
+		ret = netlink_set_shared(netlink, false);
+		if (ret == EBUSY)
+			return cannot(device, "all network namespaces share the devices, and there are others");
+		if (ret) {
+			compch_error("%s: cannot give it to one network namespace: %s",
+				     device->name, strerror(ret));
+			return EXIT_FAILURE;
+		}
+	}
+	ret = round_trip(device);
+	if (shared) {
+		error = share_again(netlink);
+		if (error)
+			compch_error("the devices are still exclusive: %s; 'rdma system set netns shared' undoes it",
+				     strerror(error));
+	}
+	if (ret == EOPNOTSUPP)
+		return cannot(device, "its driver cannot move it to another network namespace");
+	if (ret) {
+		compch_error("%s: cannot move it to another network namespace and back: %s",
+			     device->name, strerror(ret));
+		return EXIT_FAILURE;
+	}
+	if (!wait_extended(device->name))
+		return cannot(device, "it has been to another network namespace, in vain");
+	printf("%s is extended now\n", device->name);
+	return compch_flush(EXIT_SUCCESS);
+}
+
+static int adopt_device(const char *name, bool force)
+{
+	struct device *device = device_get(name);
+	struct netlink *netlink = NULL;
+	unsigned int users;
+	uint32_t index;
+	int ret = EXIT_FAILURE;
+
+	if (!device) {
+		compch_error("there is no RDMA device '%s'", name);
+		return EXIT_FAILURE;
+	}
+	if (device->extended == EXTENDED_YES) {
+		printf("%s is extended already\n", name);
+		ret = compch_flush(EXIT_SUCCESS);
+		goto out;
+	}
+	if (!sys_exists("/sys/class/infiniband/%s/compch", name) ||
+	    device->extended == EXTENDED_UNKNOWN || !device->abi) {
+		compch_error("%s: %s: %s", name, device->why, device->advice);
+		goto out;
+	}
+	if (*sys_root) {
+		compch_error("adopt: a copy of the system has no devices");
+		goto out;
+	}
+	if (geteuid()) {
+		compch_error("adopt: only root can do this");
+		goto out;
+	}
+	netlink = netlink_open();
+	if (!netlink) {
+		compch_error("rdma netlink: %s", strerror(errno));
+		goto out;
+	}
+	ret = netlink_find(netlink, name, &index);
+	if (ret) {
+		compch_error("rdma netlink: %s: %s", name, strerror(ret));
+		ret = EXIT_FAILURE;
+		goto out;
+	}
+	users = processes(device) + kernel_users(netlink, device, index);
+	if (users && !force) {
+		compch_error("%s: --force would take it away from them", name);
+		ret = EXIT_FAILURE;
+		goto out;
+	}
+	ret = adopt(netlink, device);
+out:
+	netlink_close(netlink);
+	device_free(device);
+	return ret;
+}
+
+/**
+ * compch_adopt_main() - "compch adopt"
+ * @argc: of the command
+ * @argv: of the command, from its name on
+ *
+ * Return: an exit status
+ */
+int compch_adopt_main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "force", no_argument, NULL, 'f' },
+		{ "help", no_argument, NULL, 'h' },
+		{}
+	};
+	bool force = false;
+	int option;
+
+	opterr = 0;
+	/* The option may come after the device. */
+	while ((option = getopt_long(argc, argv, "fh", options, NULL)) != -1) {
+		switch (option) {
+		case 'f':
+			force = true;
+			break;
+		case 'h':
+			usage(stdout);
+			return compch_flush(EXIT_SUCCESS);
+		default:
+			compch_error("adopt: there is no option '%s'; see 'compch adopt --help'",
+				     argv[optind - 1]);
+			return EXIT_USAGE;
+		}
+	}
+	if (optind != argc - 1) {
+		compch_error("adopt: %s; see 'compch adopt --help'",
+			     optind == argc ? "which device?" :
+					      "one device at a time");
+		return EXIT_USAGE;
+	}
+	return adopt_device(argv[optind], force);
+}
