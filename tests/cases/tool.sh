@@ -8,6 +8,7 @@
 #   adopt     it extends the fake device, and says how to do so with rxe, or
 #             does it
 #   users     not while somebody uses it, unless forced
+#   doctor    it finds nothing wrong, or what is
 
 set -u
 . "${COMPCH_SRC:-.}/tests/cases/lib.sh"
@@ -145,6 +146,8 @@ adopt()
 	compch_load
 	extended compch_test0 false
 	says '^compch_test0 .* no .* before the module was loaded' "$compch" dev
+	says '^wrong    device: compch_test0: it was registered before ' \
+		sh -c "'$compch' doctor || [ \$? = 1 ]"
 	mode=$(rdma system)
 	says '^compch_test0 is extended now$' "$compch" adopt compch_test0
 	extended compch_test0 true
@@ -217,7 +220,30 @@ users()
 	reader=
 }
 
+doctor()
+{
+	refuses '^$' sh -c "'$compch' doctor; s=\$?; echo >&2; exit \$s"
+	grep -q '^wrong    module: ib_compch is ' /tmp/stdout || {
+		cat /tmp/stdout
+		fail "it does not miss the module"
+	}
+	compch_load
+	load_testdev
+	says '^ok       device: compch_test0 is extended$' "$compch" doctor
+	cat /tmp/out
+	for check in kernel module permission list memory library; do
+		grep -q "^ok       $check: " /tmp/out || fail "$check is not ok"
+	done
+	chmod 600 "$(rdma_uverbs compch_test0)"
+	refuses '^$' setpriv --reuid nobody --regid nogroup --clear-groups \
+		sh -c "'$compch' doctor; s=\$?; echo >&2; exit \$s"
+	grep -q '^wrong    permission: /dev/infiniband/uverbs[0-9]*: Permission' \
+		/tmp/stdout || { cat /tmp/stdout; fail "it may open the device"; }
+	refuses 'is for root$' setpriv --reuid nobody --regid nogroup \
+		--clear-groups "$compch" channel
+}
+
 case ${1:?} in
-list | adopt | users) "$1" ;;
+list | adopt | users | doctor) "$1" ;;
 *) fail "what is '$1'?" ;;
 esac

@@ -164,7 +164,7 @@ expect "abbreviation" 0 "CHANNEL *" "" "$compch" "${at[@]}" chan s
 expect "ambiguous" 2 "" "compch: 'c' may be channel or cq" "$compch" c
 expect "unknown global option" 2 "" "compch: '--frob' is no option*" \
 	"$compch" --frob dev
-for command in dev channel cq top adopt; do
+for command in dev channel cq top adopt doctor; do
 	expect "$command --help" 0 "usage: compch *$command*" "" \
 		"$compch" "$command" --help
 	expect "$command with something strange" 2 "" "compch: $command: *" \
@@ -304,6 +304,54 @@ completes "compch cq show device o" "other0"
 completes "compch top --i" "--iterations"
 completes "compch top -n " ""
 completes "compch run --r" "--require"
+
+# --- what is wrong -----------------------------------------------------------------
+
+# finding TITLE STATUS PATTERN - it says this, and the exit status is 1 if
+# anything is wrong.
+finding()
+{
+	expect "doctor: $1" "${3:-1}" "*$2*" "" "$compch" "${at[@]}" doctor
+}
+
+finding "a device" "wrong    device: other0: the module's interface has another version; install *"
+finding "a device that cannot be opened" "wrong    permission: /dev/infiniband/uverbs1 is missing; in a container*"
+rm -r "$class/other0" "$class/taken0" "$class/mlx5_0" \
+	"$root/sys/class/infiniband_verbs"/uverbs[123]
+finding "boot" "warning  boot: the module is not loaded at boot*" 0
+mkdir -p "$root/etc/modules-load.d"
+printf '# ours\nib_uverbs\nib_compch\n' >"$root/etc/modules-load.d/compch.conf"
+finding "boot, again" "ok       boot: the module is loaded at boot*" 0
+finding "memory" "ok       memory: a process may lock as much as it likes" 0
+printf '%s\n' "$limits" \
+	"Max open files            64                   1048576              files" \
+	"Max locked memory         65536                65536                bytes" \
+	>"$root/proc/self/limits"
+finding "little memory" "warning  memory: a process may lock 64 kB, *; raise it: ulimit -l*" 0
+finding "few files" "warning  memory: a process may have 64 files open*; raise it: ulimit -n*" 0
+finding "the kernel" "ok       kernel: 6.1.0-57-amd64*" 0
+echo 5.10.0 >"$root/proc/sys/kernel/osrelease"
+finding "an old kernel" "wrong    kernel: 5.10.0 is too old; boot *"
+echo 6.1.0-57-amd64 >"$root/proc/sys/kernel/osrelease"
+echo 0.0.1 >"$root/sys/module/ib_compch/version"
+finding "another version" "warning  module: ib_compch is version 0.0.1, and this tool $(<VERSION)*" 0
+json "doctor in JSON" '{c["status"] for c in x} <= {"ok", "warning"} and
+	[c["advice"] for c in x if c["check"] == "kernel"] == [None]' \
+	"$compch" "${at[@]}" -j doctor
+rm -r "$debug"
+finding "debugfs" "warning  list: channels and CQs cannot be listed; mount *" 0
+expect "no debugfs" 1 "" "compch: debugfs is not mounted*" \
+	"$compch" "${at[@]}" channel
+rm -r "$root/sys/module/ib_compch"
+finding "no module" "wrong    module: ib_compch is not installed *; install *"
+mkdir -p "$root/lib/modules/6.1.0-57-amd64"
+echo "updates/ib_compch.ko: kernel/x.ko" \
+	>"$root/lib/modules/6.1.0-57-amd64/modules.dep"
+finding "module is not loaded" "wrong    module: ib_compch is not loaded; modprobe ib_compch*"
+expect "no module" 1 "" "compch: the module ib_compch is not loaded" \
+	"$compch" "${at[@]}" cq
+rm -r "$class/rxe0"
+finding "no device" "warning  device: there is no RDMA device; *"
 
 echo "$passed passed, $failed failed, 0 skipped"
 [ "$failed" = 0 ]

@@ -39,7 +39,7 @@ _compch()
 			return
 			;;
 		esac
-		words="dev channel cq top adopt run help -j --json -p
+		words="dev channel cq top adopt doctor run help -j --json -p
 			--pretty -R --root -V --version -h --help"
 		;;
 	d | de | dev)
@@ -74,6 +74,9 @@ _compch()
 		;;
 	a*)
 		words="-f --force -h --help $(_compch_devices)"
+		;;
+	do*)
+		words="-h --help"
 		;;
 	r*)
 		# A program, and then whatever it takes

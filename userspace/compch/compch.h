@@ -36,6 +36,9 @@ int compch_channel_main(int argc, char **argv);
 int compch_cq_main(int argc, char **argv);
 int compch_top_main(int argc, char **argv);
 int compch_adopt_main(int argc, char **argv);
+int compch_doctor_main(int argc, char **argv);
+
+const char *compch_find_library(char *path, size_t size);
 
 /* --- table.c: rows, as text or as JSON ------------------------------------ */
 

@@ -23,6 +23,7 @@ static const struct command {
 	{ "top", "the busiest CQs", compch_top_main },
 	{ "adopt", "extend a device that was there before the module",
 	  compch_adopt_main },
+	{ "doctor", "what is wrong, and what to do", compch_doctor_main },
 	{ "run", "run a program on the module's channels", compch_run_main },
 };
 

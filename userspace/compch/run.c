@@ -37,11 +37,15 @@ static void usage(FILE *out)
 	      "PROGRAM cannot be run, 127 if it is not found.\n", out);
 }
 
-/*
- * Where the library is: beside this program, as in a build directory, or where
- * it was installed, or wherever the dynamic linker finds it.
+/**
+ * compch_find_library() - where the library is
+ * @path: room for its path
+ * @size: how much
+ *
+ * Return: beside this program, as in a build directory, or where it was
+ * installed, or wherever the dynamic linker finds it
  */
-static const char *find_library(char *path, size_t size)
+const char *compch_find_library(char *path, size_t size)
 {
 	ssize_t len = readlink("/proc/self/exe", path, size);
 	char *end;
@@ -68,7 +72,7 @@ static int preload(void)
 	const char *library;
 	int ret;
 
-	library = find_library(path, sizeof(path));
+	library = compch_find_library(path, sizeof(path));
 	if (strpbrk(library, ": \t\n")) {
 		compch_error("the dynamic linker cannot preload '%s'", library);
 		return -1;
