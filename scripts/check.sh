@@ -157,6 +157,7 @@ check "headers compile alone as C++" header g++ c++ gnu++17
 check "kernel versions matter in compat/ alone" silent version_tests
 check "documents are well formed" silent documents
 check "manual pages are well formed" silent manual_pages
+check "what can be observed is documented" scripts/check-observed.sh
 check "the library and the tool build" scripts/check-api.sh build
 check "the library's symbols are those of its map" scripts/check-api.sh exported
 check "they stand before what there is" scripts/check-api.sh interposed
