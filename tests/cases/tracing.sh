@@ -89,6 +89,7 @@ traffic)
 	echo "traffic: $?" >/tmp/traffic.status
 	;;
 bpftrace)
+	[ -e /sys/kernel/btf/vmlinux ] || skip "this kernel has no BTF"
 	setup bpftrace
 	bpf wakes '^@\[[0-9]+, ibv_rc_pingpong, rxe0, [0-9]+\]: [1-9]'
 	bpf between '^@between_reads\[rxe0, [0-9]+\]:' \
@@ -98,6 +99,8 @@ bpftrace)
 	bpf latency '^@us\[ibv_rc_pingpong\]:'
 	;;
 perf)
+	[ -e /proc/sys/kernel/perf_event_paranoid ] ||
+		skip "this kernel has no perf events"
 	setup perf
 	example perf wakes >/tmp/example
 	: >/tmp/go
