@@ -368,9 +368,10 @@ static void cells_counted_before_move(struct kunit *test)
 			    &t->other);
 	KUNIT_EXPECT_TRUE(test, compch_source_fired(source, before));
 	rcu_read_unlock();
+	/* Otherwise who detaches it waits for ever. */
+	KUNIT_ASSERT_EQ(test, atomic64_read(&source->own->posted), 2LL);
 	expect_source(test, source, 2, 0);
 	TAKES(test, 64, 1, 1);
-	/* Or this waits for ever. */
 	detach(test, source, 2, 0);
 }
 

@@ -119,6 +119,24 @@ version_tests()
 		$(files 'drivers/*.[ch]' 'kunit/*.[ch]' ':!*/compat/*')
 }
 
+# Mutations that cannot be applied any more, or that no test is to catch
+mutations()
+{
+	local patch by
+
+	for patch in tests/mutate/*.patch; do
+		patch --dry-run --strip 1 --fuzz 0 --force --silent <"$patch" ||
+			echo "$patch does not apply"
+		by=$(sed -n 's/^Caught-by: //p' "$patch")
+		case $by in
+		kunit\ *) grep -qsE "\\(${by##* }[,)]" \
+			"kunit/compch_$(cut -d' ' -f2 <<<"$by")_kunit.c" ;;
+		abi\ *) grep -qsx -e "${by#abi }" tests/abi/LIST ;;
+		*) false ;;
+		esac || echo "$patch: there is no test '$by'"
+	done
+}
+
 manual_pages()
 {
 	# shellcheck disable=SC2046 # no spaces in our names
@@ -158,6 +176,7 @@ check "kernel versions matter in compat/ alone" silent version_tests
 check "documents are well formed" silent documents
 check "manual pages are well formed" silent manual_pages
 check "what can be observed is documented" scripts/check-observed.sh
+check "mutations apply, and their tests are there" silent mutations
 check "the library and the tool build" scripts/check-api.sh build
 check "the library's symbols are those of its map" scripts/check-api.sh exported
 check "they stand before what there is" scripts/check-api.sh interposed
