@@ -121,15 +121,18 @@ static inline bool compch_ring_take_only(struct compch_ring_slot *slot,
 }
 
 /*
- * Takes an event of a slot that has been grabbed.
+ * Takes up to @most events of a slot that has been grabbed, and sets @taken to
+ * how many these are.
  *
- * Return: how many are left, or -1 if there was none.
+ * Return: how many are left.
  */
-static inline __s64 compch_ring_take_one(struct compch_ring_slot *slot,
-					 __u64 *cookie)
+static inline __u64 compch_ring_take_some(struct compch_ring_slot *slot,
+					  __u64 *cookies, unsigned int most,
+					  unsigned int *taken)
 {
 	__u64 had = __atomic_load_n(&slot->events, __ATOMIC_ACQUIRE);
-	__u64 seen;
+	unsigned int n, i;
+	__u64 cookie;
 
 	for (;;) {
 		if (__builtin_expect(had & COMPCH_RING_STALE, 0)) {
@@ -141,17 +144,34 @@ static inline __s64 compch_ring_take_one(struct compch_ring_slot *slot,
 			else
 				continue;
 		}
-		if (!had)
-			return -1;
+		n = had < most ? had : most;
+		if (!n)
+			break;
 		/* Without the mark, the slot stays its CQ's until we succeed. */
-		seen = __atomic_load_n(&slot->cookie, __ATOMIC_RELAXED);
-		if (__atomic_compare_exchange_n(&slot->events, &had, had - 1,
+		cookie = __atomic_load_n(&slot->cookie, __ATOMIC_RELAXED);
+		if (__atomic_compare_exchange_n(&slot->events, &had, had - n,
 						false, __ATOMIC_ACQ_REL,
-						__ATOMIC_ACQUIRE)) {
-			*cookie = seen;
-			return had - 1;
-		}
+						__ATOMIC_ACQUIRE))
+			break;
 	}
+	for (i = 0; i < n; i++)
+		cookies[i] = cookie;
+	*taken = n;
+	return had - n;
+}
+
+/*
+ * Takes one.
+ *
+ * Return: how many are left, or -1 if there was none.
+ */
+static inline __s64 compch_ring_take_one(struct compch_ring_slot *slot,
+					 __u64 *cookie)
+{
+	unsigned int taken;
+	__s64 left = compch_ring_take_some(slot, cookie, 1, &taken);
+
+	return taken ? left : -1;
 }
 
 static inline void compch_ring_put_back(struct compch_ring_user *ring,
@@ -179,9 +199,18 @@ static inline void compch_ring_put_back(struct compch_ring_user *ring,
 	} while (!done);
 }
 
+/* Is there a slot in the cells? */
+static inline bool compch_ring_queued(const struct compch_ring_user *ring)
+{
+	__u64 head = __atomic_load_n(&ring->head->head, __ATOMIC_ACQUIRE);
+
+	return __atomic_load_n(&ring->cells[head & ring->mask],
+			       __ATOMIC_ACQUIRE) >> 32 == (__u32)head;
+}
+
 /*
  * Takes one event each of @held slots that have been grabbed, in their order, as
- * long as @cookies has room.  Sets @held to how many have more, which are at the
+ * long as @cookies has room; or several if there is no other slot.  Sets @held to how many have more, which are at the
  * beginning of @places then.  Those that there was no room for are put back.
  *
  * Return: the number of events.
@@ -190,30 +219,20 @@ static inline unsigned int compch_ring_round(struct compch_ring_user *ring,
 					     __u64 *places, unsigned int *held,
 					     __u64 *cookies, unsigned int room)
 {
-	unsigned int n = 0, kept = 0, i;
-	__s64 left;
+	unsigned int most = *held > 1 || compch_ring_queued(ring) ? 1 : room;
+	unsigned int n = 0, kept = 0, taken, i;
 
 	for (i = 0; i < *held && n < room; i++) {
-		left = compch_ring_take_one(compch_ring_slot_at(ring, places[i]),
-					    &cookies[n]);
-		n += left >= 0;
-		if (left > 0)
+		if (compch_ring_take_some(compch_ring_slot_at(ring, places[i]),
+					  &cookies[n], most, &taken))
 			places[kept++] = places[i];
+		n += taken;
 	}
 	/* Not served in this round, and so ahead of the others */
 	for (; i < *held; i++)
 		compch_ring_put_back(ring, places[i]);
 	*held = kept;
 	return n;
-}
-
-/* Is there a slot in the cells? */
-static inline bool compch_ring_queued(const struct compch_ring_user *ring)
-{
-	__u64 head = __atomic_load_n(&ring->head->head, __ATOMIC_ACQUIRE);
-
-	return __atomic_load_n(&ring->cells[head & ring->mask],
-			       __ATOMIC_ACQUIRE) >> 32 == (__u32)head;
 }
 
 /* The rest of compch_ring_take_events(): what has not exactly one event */
