@@ -42,19 +42,22 @@ static struct compch_ring_memory *compch_ring_memory_of(struct compch_ring *ring
 	return container_of(ring, struct compch_ring_memory, ring);
 }
 
+/* A program says how much: it gets -ENOMEM, and nobody a stack trace. */
+#define COMPCH_RING_GFP		(GFP_KERNEL_ACCOUNT | __GFP_NOWARN)
+
 /* Of what only the kernel sees */
 static int compch_ring_alloc_own(struct compch_ring *ring, u32 cqs)
 {
-	ring->own = kvcalloc(cqs, sizeof(*ring->own), GFP_KERNEL_ACCOUNT);
+	ring->own = kvcalloc(cqs, sizeof(*ring->own), COMPCH_RING_GFP);
 	if (!ring->own)
 		return -ENOMEM;
-	ring->unused = kvcalloc(cqs, sizeof(*ring->unused), GFP_KERNEL_ACCOUNT);
+	ring->unused = kvcalloc(cqs, sizeof(*ring->unused), COMPCH_RING_GFP);
 	if (!ring->unused)
 		goto free_own;
-	ring->unpushed = bitmap_zalloc(cqs, GFP_KERNEL_ACCOUNT);
+	ring->unpushed = bitmap_zalloc(cqs, COMPCH_RING_GFP);
 	if (!ring->unpushed)
 		goto free_unused;
-	ring->queued = bitmap_zalloc(cqs, GFP_KERNEL_ACCOUNT);
+	ring->queued = bitmap_zalloc(cqs, COMPCH_RING_GFP);
 	if (!ring->queued)
 		goto free_unpushed;
 	return 0;
@@ -101,7 +104,7 @@ struct compch_ring *compch_ring_create(struct compch_queue *queue, u32 cqs)
 	memory->queue = queue;
 	spin_lock_init(&memory->lock);
 	memory->size = PAGE_ALIGN(compch_ring_size(cqs));
-	shared = __vmalloc(memory->size, GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+	shared = __vmalloc(memory->size, COMPCH_RING_GFP | __GFP_ZERO);
 	if (!shared)
 		goto free_memory;
 	if (compch_ring_alloc_own(&memory->ring, cqs))
