@@ -223,6 +223,14 @@ static void cells_stale(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, compch_source_attach(&t->spare, &t->queue));
 	/* Its cell is no event, for the kernel and for the program. */
 	KUNIT_EXPECT_EQ(test, compch_test_next(&t->queue), 2LL);
+	fire(test, &t->source[2], 1);
+	fire(test, &t->spare, 1);
+	detach(test, &t->spare, 0, 1);
+	renew(&t->spare, 9);
+	KUNIT_EXPECT_EQ(test, 0, compch_source_attach(&t->spare, &t->queue));
+	KUNIT_EXPECT_EQ(test, compch_test_read(&t->queue, t->got, 64),
+			(ssize_t)sizeof(u64));
+	KUNIT_EXPECT_EQ(test, t->got[0], 3ULL);
 	detach(test, &t->spare, 0, 0);
 	fire(test, &t->source[1], 1);
 	detach(test, &t->source[1], 1, 1);
@@ -230,7 +238,7 @@ static void cells_stale(struct kunit *test)
 	TAKES_NONE(test);
 
 	fire(test, &t->source[2], 1);
-	detach(test, &t->source[2], 0, 1);
+	detach(test, &t->source[2], 1, 1);
 	TAKES_NONE(test);
 	KUNIT_EXPECT_EQ(test, t->ring->shared->head, t->ring->shared->tail);
 }

@@ -109,12 +109,13 @@ lcov_()
 }
 
 # Branches of an assertion are not there to be taken.  The code of taking a lock
-# stands in a header, and on one processor nothing is left of it but that.
+# stands in a header, and on one processor nothing is left of it but that; nor is
+# anything left of the end of a function that has become part of another one.
 capture()
 {
 	mkdir -p $html &&
 		lcov_ --capture --directory $build --output-file $html/raw.info \
-			--rc lcov_excl_line='^[[:space:]]*spin_(un)?lock(_irq)?\(' \
+			--rc lcov_excl_line='^[[:space:]]*spin_(un)?lock(_irq)?\(|^}' \
 			--rc lcov_excl_br_line='lockdep_assert|WARN_ON|LOCKDEP_WARN' &&
 		lcov_ --extract $html/raw.info "*/$source/*.c" "*/$source/*.h" \
 			--output-file $html/all.info &&

@@ -30,24 +30,28 @@ static const struct setting {
 	{ "/sys/kernel/debug/failslab/ignore-gfp-wait", "N", "Y" },
 	{ "/sys/kernel/debug/failslab/verbose", "0", "2" },
 	{ "/sys/kernel/debug/fail_page_alloc/verbose", "0", "2" },
-	{ "/sys/kernel/debug/fail_page_alloc/ignore-gfp-wait", "N", "Y" },
-	{ "/sys/kernel/debug/fail_page_alloc/min-order", "0", "1" },
+	{ "/sys/kernel/debug/fail_usercopy/verbose", "0", "2" },
 	/* kmemleak's complaint of a failure of its own, under a raw lock */
 	{ "/proc/sys/kernel/printk", "4", "7" },
-	{ "/sys/kernel/debug/fail_usercopy/verbose", "0", "2" },
+	/* Calls only: to load a module takes pages by the thousand. */
+	{ "/sys/kernel/debug/fail_page_alloc/ignore-gfp-wait", "N", "Y" },
+	{ "/sys/kernel/debug/fail_page_alloc/min-order", "0", "1" },
 };
+
+#define SETTINGS_OF_PAGES	2
 
 static int fail_nth;
 
-static void failures_init(void)
+static void failures_init(bool pages)
 {
+	unsigned int n = ARRAY_SIZE(settings) - (pages ? 0 : SETTINGS_OF_PAGES);
 	unsigned int i;
 
 	fail_nth = open("/proc/self/fail-nth", O_RDWR | O_CLOEXEC);
 	if (fail_nth < 0 || access(settings[0].path, W_OK))
 		skip("this kernel cannot make allocations fail");
 	/* Those that are not there are not needed. */
-	for (i = 0; i < ARRAY_SIZE(settings); i++)
+	for (i = 0; i < n; i++)
 		file_write(settings[i].path, "%s", settings[i].value);
 }
 
@@ -636,7 +640,7 @@ int main(int argc, char **argv)
 	int ret;
 
 	deadline(240);
-	failures_init();
+	failures_init(mode == 0);
 	ret = mode == 0 ? calls() : mode == 1 ? registration() : loading();
 	failures_end();
 	return ret;
