@@ -402,11 +402,24 @@ static void bad(void)
 		_exit(map(other, info.ring_size, MAP_SHARED, 0) ? 12 : 0);
 	}
 	eq(child_status(pid), 0);
-	eq(ring_unmap(&ring), 0);
+
+	/* A program may insist on that.  It is one mapping more, and no less. */
+	check_case("a child that inherits it");
+	must(madvise(ring.head, size, MADV_DOFORK) ? -errno : 0);
 	pid = child();
 	if (!pid)
-		_exit(map(chan, size, MAP_SHARED, 0) ? 13 : 0);
+		_exit(ring.head->cqs == CQS ? 0 : 13);
 	eq(child_status(pid), 0);
+	must(madvise(ring.head, size, MADV_DONTFORK) ? -errno : 0);
+	for (i = 0; i < 2; i++) {
+		pid = child();
+		if (!pid)
+			_exit(map(chan, size, MAP_SHARED, 0) == (i ? 0 : -EBUSY) ?
+			      0 : 14);
+		eq(child_status(pid), 0);
+		if (!i)
+			eq(ring_unmap(&ring), 0);
+	}
 	ring_map(&ctx, chan, &ring);
 }
 

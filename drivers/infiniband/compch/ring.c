@@ -22,7 +22,7 @@
  * @ring: the ring
  * @queue: whose ring it is
  * @lock: for the two that follow
- * @mm: the process that has it mapped, or NULL; only to be compared
+ * @mm: the process that has mapped it, or NULL; only to be compared
  * @mappings: how many times
  * @size: bytes that are mapped
  * @rcu: for the final free
@@ -193,10 +193,17 @@ static void compch_ring_put_mapping(struct compch_ring_memory *memory)
 	spin_unlock(&memory->lock);
 }
 
+/*
+ * The mapping has moved; or a child has got a copy, for the program insisted
+ * (MADV_DOFORK).  The kernel does not ask whether it may, so it is counted.
+ */
 static void compch_ring_vma_open(struct vm_area_struct *vma)
 {
-	/* Of the same process: children do not get a copy. */
-	compch_ring_get_mapping(vma->vm_private_data, vma->vm_mm);
+	struct compch_ring_memory *memory = vma->vm_private_data;
+
+	spin_lock(&memory->lock);
+	memory->mappings++;
+	spin_unlock(&memory->lock);
 }
 
 static void compch_ring_vma_close(struct vm_area_struct *vma)

@@ -60,6 +60,7 @@
  *	CREATE_RING  (in, optional)    u32, 1 to COMPCH_RING_MAX_CQS: with a
  *			ring for so many CQs (see "The event ring")
  *  EMFILE, ENFILE   No file descriptor is left.
+ *  EINVAL	     CREATE_RING is 0 or too large.
  *  EOPNOTSUPP	     A ring, on a 32-bit kernel.
  *
  * COMPCH_METHOD_CHANNEL_DESTROY
@@ -171,7 +172,8 @@
  * ==============
  * A channel that was created with a ring can be mapped: MAP_SHARED, offset 0,
  * and of the length that struct compch_channel_info.ring_size tells, by one
- * process at a time (EBUSY); a child does not inherit the mapping.  Events can
+ * process at a time (EBUSY); a child does not inherit the mapping.  (ENODEV: the
+ * channel has no ring.  EINVAL: MAP_PRIVATE, or not the whole of it.)  Events can
  * then be taken without a system call.  All else is as without a ring, read()
  * and poll() included, and both ways can be used at once, by any number of
  * threads.
