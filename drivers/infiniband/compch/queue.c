@@ -1512,7 +1512,9 @@ struct compch_queue *compch_source_move(struct compch_source *source,
 			break;
 		compch_queue_lock_two(from, to);
 		there = compch_source_on(source, from);
-		ret = compch_queue_accepts(to);
+		/* Or it is on @to by now, and has taken the last place. */
+		if (there)
+			ret = compch_queue_accepts(to);
 		if (there && !ret) {
 			if (from->ring || to->ring)
 				events = compch_source_carry(source, from, to,
@@ -1526,7 +1528,7 @@ struct compch_queue *compch_source_move(struct compch_source *source,
 		}
 		spin_unlock(&from->lock);
 		spin_unlock(&to->lock);
-	} while (!there && !ret);
+	} while (!there);
 
 	/* Another move may drop the last reference on @to: still under RCU. */
 	if (events)
