@@ -26,6 +26,8 @@
  * @user: the same for the program
  * @got: to take to
  * @in_flight: an event that is counted, and not posted yet
+ * @poller: waits by poll(), once added
+ * @wakeups: how often it has been woken
  */
 struct cells_test {
 	struct compch_queue queue;
@@ -36,6 +38,8 @@ struct cells_test {
 	struct compch_ring_user user;
 	u64 got[64];
 	struct irq_work in_flight;
+	struct wait_queue_entry poller;
+	unsigned int wakeups;
 };
 
 static int cells_init(struct kunit *test)
@@ -210,6 +214,39 @@ static void cells_tail_is_late(struct kunit *test)
 	TAKES(test, 1, 3);
 	TAKES(test, 1, 3);
 	KUNIT_EXPECT_EQ(test, t->ring->shared->head, t->ring->shared->tail);
+}
+
+static int poller_woken(struct wait_queue_entry *entry, unsigned int mode,
+			int flags, void *key)
+{
+	struct cells_test *t = container_of(entry, struct cells_test, poller);
+
+	t->wakeups++;
+	return 1;
+}
+
+/*
+ * A read has a slot in its hands for a moment, and a program may have looked
+ * just then: it is told when the slot is put back, and not without reason.
+ */
+static void cells_read_puts_back(struct kunit *test)
+{
+	struct cells_test *t = test->priv;
+
+	init_waitqueue_func_entry(&t->poller, poller_woken);
+	add_wait_queue(&t->queue.pollers, &t->poller);
+	compch_queue_watch(&t->queue);
+	fire(test, &t->source[0], 3);
+	KUNIT_EXPECT_EQ(test, t->wakeups, 3U);
+	KUNIT_EXPECT_EQ(test, compch_test_next(&t->queue), 1LL);
+	KUNIT_EXPECT_EQ(test, t->wakeups, 3U);
+	compch_ring_ask(&t->user);
+	KUNIT_EXPECT_EQ(test, compch_test_next(&t->queue), 1LL);
+	KUNIT_EXPECT_EQ(test, t->wakeups, 4U);
+	compch_ring_ask(&t->user);
+	KUNIT_EXPECT_EQ(test, compch_test_next(&t->queue), 1LL);
+	KUNIT_EXPECT_EQ(test, t->wakeups, 4U);
+	remove_wait_queue(&t->queue.pollers, &t->poller);
 }
 
 /* --- a source that leaves --------------------------------------------------- */
@@ -497,6 +534,7 @@ static struct kunit_case cells_cases[] = {
 	KUNIT_CASE(cells_take),
 	KUNIT_CASE(cells_positions_wrap),
 	KUNIT_CASE(cells_tail_is_late),
+	KUNIT_CASE(cells_read_puts_back),
 	KUNIT_CASE(cells_stale),
 	KUNIT_CASE(cells_stale_is_used),
 	KUNIT_CASE(cells_in_hands),

@@ -114,7 +114,7 @@ static bool compch_queue_all_woken(struct compch_queue *queue)
  * Whoever begins to wait sets @watched, under the lock, after he is to be found
  * by those who look under it.
  *
- * Context: any, under rcu_read_lock().
+ * Context: any, under rcu_read_lock() or with a reference.
  */
 void compch_queue_wake(struct compch_queue *queue,
 		       const struct compch_source *source)
@@ -344,12 +344,6 @@ static void compch_ring_post(struct compch_queue *queue,
 	atomic64_add(n, &own->posted);
 }
 
-/* Events that have been read or taken, of those that were fired into a ring */
-static u64 compch_ring_reported(const struct compch_ring_own *own, u64 left)
-{
-	return atomic64_read(&own->posted) - atomic64_read(&own->merged) - left;
-}
-
 /*
  * Takes a source, which nobody posts for any more, off the ring of its queue.
  * Returns how many events it had left; @merged is how many have merged there.
@@ -362,8 +356,7 @@ static u64 compch_queue_leave_ring(struct compch_queue *queue,
 
 	lockdep_assert_held(&queue->lock);
 
-	left = compch_ring_leave(queue->ring, own);
-	reported = compch_ring_reported(own, left);
+	left = compch_ring_leave(queue->ring, own, &reported);
 	*merged = atomic64_read(&own->merged);
 	source->reported += reported;
 	queue->reported += reported;
@@ -471,6 +464,26 @@ static bool compch_queue_look(struct compch_queue *queue)
 }
 
 /*
+ * Whoever looked at the cells in the kernel had slots in his hands, and has put
+ * them back, as a program does; and has to ask the same: see above.  He is not
+ * seen by who looks under the lock, but by programs that look at the cells.
+ */
+static void compch_queue_feed(struct compch_queue *queue)
+{
+	struct compch_ring *ring = queue->ring;
+
+	lockdep_assert_held(&queue->lock);
+
+	if (likely(!ring) || !ring->put_back)
+		return;
+	ring->put_back = false;
+	/* Pairs with who says that he is hungry. */
+	smp_mb();
+	if (READ_ONCE(ring->shared->hungry))
+		compch_queue_wake(queue, NULL);
+}
+
+/*
  * A reader leaves.  If it leaves events behind, no other may sleep on, though
  * each event has woken one: that reader may have left without an event, or have
  * slept again, for it was woken when the source was counted and not yet pushed.
@@ -573,7 +586,7 @@ static void compch_source_query_locked(const struct compch_source *source,
 				       struct compch_source_state *state)
 {
 	const struct compch_ring_own *own = source->own;
-	u64 pending;
+	u64 pending, reported;
 
 	lockdep_assert_held(&queue->lock);
 
@@ -582,9 +595,9 @@ static void compch_source_query_locked(const struct compch_source *source,
 	state->merged = source->merged;
 	state->last_read = source->last_read;
 	if (queue->ring) {
-		pending = compch_ring_left(own);
+		pending = compch_ring_left(own, &reported);
 		state->pending = pending;
-		state->reported += compch_ring_reported(own, state->pending);
+		state->reported += reported;
 		state->merged += atomic64_read(&own->merged);
 	} else {
 		pending = atomic64_read(&source->pending);
@@ -658,6 +671,7 @@ __poll_t compch_queue_poll(struct compch_queue *queue, struct file *file,
 		events = EPOLLIN | EPOLLRDNORM;
 	else if (queue->closed)
 		events = EPOLLERR;
+	compch_queue_feed(queue);
 	spin_unlock(&queue->lock);
 
 	return events;
@@ -844,7 +858,7 @@ static noinline unsigned int compch_queue_serve_ring(struct compch_queue *queue,
 			own->read++;
 			own->source->last_read = now;
 			trace_compch_report(own->source, queue,
-					    compch_ring_left(own));
+					    compch_ring_left(own, NULL));
 			n++;
 		} else if (!room->user && own && own->source) {
 			iov_iter_revert(room->to, sizeof(u64));
@@ -1117,6 +1131,7 @@ ssize_t compch_queue_read(struct compch_queue *queue, struct iov_iter *to,
 		/* A program may take events, or pretend to, time after time. */
 	} while (!ret && !done && !(vain++ && signal_pending(current)));
 	compch_queue_pass_on(queue);
+	compch_queue_feed(queue);
 	spin_unlock(&queue->lock);
 
 	ret = ret ?: -ERESTARTSYS;

@@ -69,6 +69,7 @@ struct compch_ring_own {
  * @own:	by slot
  * @cqs:	number of slots
  * @nr_cells:	number of cells, a power of two
+ * @put_back:	a slot was put back by who looks, under the lock of the queue
  * @late:	there is something in @unpushed
  * @unpushed:	slots that could not be pushed, a bitmap
  * @queued:	for compch_queue_repair(), a bitmap
@@ -84,6 +85,7 @@ struct compch_ring {
 	struct compch_ring_own *own;
 	u32 cqs;
 	u32 nr_cells;
+	bool put_back;
 	bool late;
 	unsigned long *unpushed;
 	unsigned long *queued;
@@ -278,6 +280,14 @@ static inline s64 compch_ring_unmark(struct compch_ring_own *own)
 	return had;
 }
 
+/* Puts a slot back that has been claimed.  Only one at a time. */
+static inline void compch_ring_give_back(struct compch_ring *ring,
+					const struct compch_ring_own *own)
+{
+	compch_ring_push(ring, own);
+	ring->put_back = true;
+}
+
 /*
  * Takes an event of a slot that has been claimed.  The caller sees to it that
  * its source does not leave meanwhile.
@@ -298,7 +308,7 @@ static inline bool compch_ring_take(struct compch_ring *ring,
 		return false;
 	}
 	if (had > 1)
-		compch_ring_push(ring, own);
+		compch_ring_give_back(ring, own);
 	return true;
 }
 
@@ -324,7 +334,7 @@ static inline bool compch_ring_has_events(struct compch_ring *ring)
 		/* It may have got one meanwhile. */
 		if (compch_ring_claim(ring, head) && own &&
 		    compch_ring_unmark(own))
-			compch_ring_push(ring, own);
+			compch_ring_give_back(ring, own);
 	} while (budget--);
 	/* It is being filled faster. */
 	return true;
@@ -355,13 +365,23 @@ static inline bool compch_ring_set(struct compch_ring *ring,
 	return had & ~COMPCH_RING_STALE;
 }
 
-/* Events of a slot, of those that have been posted there */
-static inline u64 compch_ring_left(const struct compch_ring_own *own)
+/*
+ * Events of a slot, of those that have been posted there; and in @reported, if
+ * not NULL, how many of these have been read or taken.  One that is just being
+ * posted may have been counted as merged first.
+ */
+static inline u64 compch_ring_left(const struct compch_ring_own *own,
+				   u64 *reported)
 {
-	u64 posted = atomic64_read(&own->posted) - atomic64_read(&own->merged);
+	s64 counted = atomic64_read(&own->posted) - atomic64_read(&own->merged);
+	u64 left;
 
-	return min_t(u64, atomic64_read(own->events) & ~COMPCH_RING_STALE,
-		     posted);
+	counted = max(counted, 0LL);
+	left = min_t(u64, atomic64_read(own->events) & ~COMPCH_RING_STALE,
+		     counted);
+	if (reported)
+		*reported = counted - left;
+	return left;
 }
 
 /*
@@ -392,12 +412,13 @@ compch_ring_join(struct compch_ring *ring, struct compch_source *source,
 /*
  * Takes a slot from its source, for which nobody posts any more.
  *
- * Return: the events that nobody has taken, nor will.
+ * Return: the events that nobody has taken, nor will; @reported is how many have
+ * been read or taken.
  */
 static inline u64 compch_ring_leave(struct compch_ring *ring,
-				    struct compch_ring_own *own)
+				    struct compch_ring_own *own, u64 *reported)
 {
-	u64 posted = atomic64_read(&own->posted) - atomic64_read(&own->merged);
+	u64 counted = atomic64_read(&own->posted) - atomic64_read(&own->merged);
 	u64 left;
 
 	left = atomic64_xchg(own->events, COMPCH_RING_STALE);
@@ -407,7 +428,9 @@ static inline u64 compch_ring_leave(struct compch_ring *ring,
 	own->source = NULL;
 	ring->unused[(ring->first_unused + ring->nr_unused++) % ring->cqs] =
 		own - ring->own;
-	return min(left & ~COMPCH_RING_STALE, posted);
+	left = min(left & ~COMPCH_RING_STALE, counted);
+	*reported = counted - left;
+	return left;
 }
 
 #endif /* _COMPCH_RING_H */
