@@ -71,6 +71,24 @@
 #define WORK		3
 #define START		run salvo(); \
 			run program(NONE, 0, 1); run program(0, 0, 3)
+#elif defined(SCENARIO_ASK)
+/* ... and asks to be woken, instead of reading in vain */
+#define EDGE
+#define ASKS
+#define SOURCES		2
+#define WAITERS		1
+#define WORK		3
+#define START		run salvo(); \
+			run program(NONE, 0, 1); run program(0, 0, 3)
+#elif defined(SCENARIO_ASK_READ)
+/* ... where the other one reads */
+#define EDGE
+#define ASKS
+#define SOURCES		2
+#define WAITERS		2
+#define WORK		3
+#define START		run salvo(); \
+			run reader(1, 0, 1); run program(0, 0, 3)
 #elif defined(SCENARIO_EXCLUSIVE)
 /* Two that wait exclusively, and another likewise; one event is there already */
 #define EXCLUSIVE
@@ -221,6 +239,7 @@ byte head[QUEUES];
 byte tail[QUEUES];
 byte cells[QUEUES * CELLS];
 bool hungry[QUEUES];
+bool put_back[QUEUES];
 byte events[QUEUES * SLOTS];
 byte cookie[QUEUES * SLOTS];
 byte posted[QUEUES * SLOTS];
@@ -525,7 +544,7 @@ inline has_events(q)
 		:: ok ->
 			unmark(q);
 			if
-			:: e > 0 -> push(q, s); push_tail(q)
+			:: e > 0 -> push(q, s); push_tail(q); put_back[q] = true
 			:: else -> skip
 			fi
 		:: else -> skip
@@ -554,6 +573,22 @@ inline look(q)
 		has_events(q)
 #endif
 #endif
+	fi
+}
+
+/* compch_queue_feed(), before unlock() */
+inline feed(q)
+{
+	if
+	:: put_back[q] ->
+		put_back[q] = false;
+#ifndef BROKEN_NO_FEED
+		if
+		:: hungry[q] -> wake(q)
+		:: else -> skip
+		fi
+#endif
+	:: else -> skip
 	fi
 }
 
@@ -590,6 +625,7 @@ inline post(q, source)
 #endif
 	:: else -> skip
 	fi;
+	posted[SLOT(q, s)]++;
 #ifndef BROKEN_WATCHED_EARLY
 	watching = watched[q];
 #endif
@@ -598,7 +634,6 @@ inline post(q, source)
 	:: else -> skip
 	fi;
 	atomic {
-		posted[SLOT(q, s)]++;
 		watching = false;
 		s = 0;
 		e = 0
@@ -808,6 +843,7 @@ proctype program(byte me; byte q; byte count)
 		watch(q);
 		lock(q);
 		look(q);
+		feed(q);
 		unlock(q);
 		if
 		:: ok -> awake[me] = true
@@ -924,6 +960,25 @@ load:
 
 nothing:
 #ifdef EDGE
+#ifdef ASKS
+	/* compch_ring_ask(), and another look */
+#if defined(BROKEN_ASKS_LATE)
+	h = head[q];
+	c = cells[PLACE(q, h)];
+	hungry[q] = true;
+#else
+#ifndef BROKEN_ASKS_NOBODY
+	hungry[q] = true;
+#endif
+	h = head[q];
+	c = cells[PLACE(q, h)];
+#endif
+	ok = TAG(c) == (h & TAGS) || h != head[q];
+	atomic {
+		h = 0;
+		c = 0
+	}
+#else
 	/* Whoever waits for an edge has read in vain, without sleeping. */
 	lock(q);
 #ifdef BROKEN_QUIET_EAGAIN
@@ -931,7 +986,9 @@ nothing:
 #else
 	look(q);
 #endif
+	feed(q);
 	unlock(q);
+#endif
 	if
 	:: ok -> goto again
 	:: else -> skip
@@ -947,6 +1004,7 @@ end_edge:		atomic {
 		watch(q);
 		lock(q);
 		look(q);
+		feed(q);
 		unlock(q);
 		if
 		:: ok -> break
@@ -963,6 +1021,7 @@ end_edge:		atomic {
 		watch(q);
 		lock(q);
 		look(q);
+		feed(q);
 		unlock(q);
 		if
 		:: ok -> break
@@ -1028,7 +1087,10 @@ proctype reader(byte me; byte q; byte count)
 							owner[SLOT(q, s)])
 					}
 					if
-					:: e > 1 -> push(q, s); push_tail(q)
+					:: e > 1 ->
+						push(q, s);
+						push_tail(q);
+						put_back[q] = true
 					:: else -> skip
 					fi;
 					break
@@ -1090,6 +1152,7 @@ end_read:				awake[me];
 			}
 		:: else -> skip
 		fi;
+		feed(q);
 		unlock(q)
 	:: else -> break
 	od;
