@@ -747,6 +747,16 @@ static int assoc_create_attr(struct cq *cq, int fd, const uint64_t *cookie)
 	return ret;
 }
 
+long long channel_id(int fd)
+{
+	char path[64];
+	long long id;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	must(file_value(path, "compch-id:", &id, 10));
+	return id;
+}
+
 int assoc_create(struct cq *cq, int fd)
 {
 	return assoc_create_attr(cq, fd, NULL);

@@ -175,6 +175,8 @@ int channel_destroy(const struct ctx *ctx, int fd);
 int channel_cancel(const struct ctx *ctx, int fd);
 int channel_query(const struct ctx *ctx, int fd,
 		  struct compch_channel_info *info);
+/* Its number, as lists and tracepoints have it */
+long long channel_id(int fd);
 /* The cookie is the CQ's user_handle */
 int assoc_create(struct cq *cq, int fd);
 int assoc_create_cookie(struct cq *cq, int fd, uint64_t cookie);

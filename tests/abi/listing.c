@@ -78,16 +78,6 @@ static void has(const char *line, const char *fmt, ...)
 	}
 }
 
-static long long channel_id(int fd)
-{
-	char path[64];
-	long long id;
-
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
-	must(file_value(path, "compch-id:", &id, 10));
-	return id;
-}
-
 static void channel_line(int fd, char *line, size_t size)
 {
 	char *text = file_all(DIR "channels", 4096);

@@ -81,16 +81,6 @@ static long long cqn_of(const struct cq *cq)
 	return must(-ENOENT);
 }
 
-static long long channel_id(int fd)
-{
-	char path[64];
-	long long id;
-
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
-	must(file_value(path, "compch-id:", &id, 10));
-	return id;
-}
-
 int main(int argc, char **argv)
 {
 	struct ib_uverbs_comp_event_desc events[64];

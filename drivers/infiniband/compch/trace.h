@@ -22,6 +22,20 @@
 
 #include "compch.h"
 
+/* The rest of this file is read several times. */
+#ifndef _COMPCH_TRACE_CQ
+#define _COMPCH_TRACE_CQ
+/* Which CQ it is, as its device and rdma(8) name it */
+static inline void compch_trace_cq(const struct compch_source *source,
+				   u32 *cqn, char *device)
+{
+	const struct ib_cq *cq = compch_source_cq(source);
+
+	*cqn = cq->res.id;
+	strscpy_pad(device, cq->device->name, IB_DEVICE_NAME_MAX);
+}
+#endif
+
 TRACE_EVENT(compch_create,
 	TP_PROTO(const struct compch_channel *channel),
 
@@ -139,10 +153,7 @@ TRACE_EVENT(compch_associate,
 	TP_fast_assign(
 		__entry->channel = compch_queue_id(queue);
 		__entry->cookie = source->cookie;
-		__entry->cqn = compch_source_cq(source)->res.id;
-		strscpy_pad(__entry->device,
-			    compch_source_cq(source)->device->name,
-			    IB_DEVICE_NAME_MAX);
+		compch_trace_cq(source, &__entry->cqn, __entry->device);
 	),
 
 	TP_printk("device=%s cqn=%u channel=%llu cookie=%#llx",
@@ -170,10 +181,7 @@ TRACE_EVENT(compch_dissociate,
 		__entry->reported = source->reported;
 		__entry->merged = source->merged;
 		__entry->discarded = discarded;
-		__entry->cqn = compch_source_cq(source)->res.id;
-		strscpy_pad(__entry->device,
-			    compch_source_cq(source)->device->name,
-			    IB_DEVICE_NAME_MAX);
+		compch_trace_cq(source, &__entry->cqn, __entry->device);
 	),
 
 	TP_printk("device=%s cqn=%u channel=%llu reported=%llu merged=%llu discarded=%llu",
@@ -202,10 +210,7 @@ TRACE_EVENT(compch_move,
 		__entry->to = compch_queue_id(to);
 		__entry->pending = pending;
 		__entry->merged = merged;
-		__entry->cqn = compch_source_cq(source)->res.id;
-		strscpy_pad(__entry->device,
-			    compch_source_cq(source)->device->name,
-			    IB_DEVICE_NAME_MAX);
+		compch_trace_cq(source, &__entry->cqn, __entry->device);
 	),
 
 	TP_printk("device=%s cqn=%u from=%llu to=%llu pending=%llu merged=%llu",
@@ -232,10 +237,7 @@ DECLARE_EVENT_CLASS(compch_cq_class,
 		__entry->channel = compch_queue_id(queue);
 		__entry->cookie = source->cookie;
 		__entry->pending = pending;
-		__entry->cqn = compch_source_cq(source)->res.id;
-		strscpy_pad(__entry->device,
-			    compch_source_cq(source)->device->name,
-			    IB_DEVICE_NAME_MAX);
+		compch_trace_cq(source, &__entry->cqn, __entry->device);
 	),
 
 	TP_printk("device=%s cqn=%u channel=%llu cookie=%#llx pending=%llu",
@@ -271,10 +273,7 @@ TRACE_EVENT(compch_coalesced,
 	TP_fast_assign(
 		__entry->channel = compch_queue_id(queue);
 		__entry->merged = merged;
-		__entry->cqn = compch_source_cq(source)->res.id;
-		strscpy_pad(__entry->device,
-			    compch_source_cq(source)->device->name,
-			    IB_DEVICE_NAME_MAX);
+		compch_trace_cq(source, &__entry->cqn, __entry->device);
 	),
 
 	TP_printk("device=%s cqn=%u channel=%llu merged=%llu",
