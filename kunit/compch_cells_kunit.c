@@ -28,6 +28,7 @@
  * @in_flight: an event that is counted, and not posted yet
  * @poller: waits by poll(), once added
  * @wakeups: how often it has been woken
+ * @hungry_then: what the ring said when it was, the last time
  */
 struct cells_test {
 	struct compch_queue queue;
@@ -40,6 +41,7 @@ struct cells_test {
 	struct irq_work in_flight;
 	struct wait_queue_entry poller;
 	unsigned int wakeups;
+	u32 hungry_then;
 };
 
 static int cells_init(struct kunit *test)
@@ -222,6 +224,7 @@ static int poller_woken(struct wait_queue_entry *entry, unsigned int mode,
 	struct cells_test *t = container_of(entry, struct cells_test, poller);
 
 	t->wakeups++;
+	t->hungry_then = t->ring->shared->hungry;
 	return 1;
 }
 
@@ -243,6 +246,8 @@ static void cells_read_puts_back(struct kunit *test)
 	compch_ring_ask(&t->user);
 	KUNIT_EXPECT_EQ(test, compch_test_next(&t->queue), 1LL);
 	KUNIT_EXPECT_EQ(test, t->wakeups, 4U);
+	/* It may be run, and ask again, before the reader goes on. */
+	KUNIT_EXPECT_EQ(test, t->hungry_then, 0U);
 	compch_ring_ask(&t->user);
 	KUNIT_EXPECT_EQ(test, compch_test_next(&t->queue), 1LL);
 	KUNIT_EXPECT_EQ(test, t->wakeups, 4U);

@@ -260,6 +260,9 @@ static void attention(void)
 	eventually(counter("channels") == 0);
 }
 
+/* What ring.head->hungry is if who has looked by a system call waits */
+#define HUNGRY_HERE 2
+
 /* Who sleeps and who puts back */
 static void hungry(void)
 {
@@ -273,7 +276,7 @@ static void hungry(void)
 	setup(0, CQS);
 	check_case("an event wakes who is blocked");
 	reader_start(&reader, chan, DESC_SIZE);
-	eq(ring.head->hungry, 1);
+	eq(ring.head->hungry, HUNGRY_HERE);
 	fire(&cqs[0], 2);
 	eq(reader_end(&reader), DESC_SIZE);
 	eq(ring.head->hungry, 0);
@@ -288,7 +291,7 @@ static void hungry(void)
 	reader_start(&reader, chan, DESC_SIZE);
 	ok(!reader_done(&reader));
 	compch_ring_put_back(&ring, slot);
-	eq(ring.head->hungry, 1);
+	eq(ring.head->hungry, HUNGRY_HERE);
 	ok(!reader_done(&reader));
 	eq(channel_wake(&ctx, chan), 0);
 	eq(reader_end(&reader), DESC_SIZE);
@@ -298,7 +301,7 @@ static void hungry(void)
 	check_case("so must who polls");
 	ep = must(epoll_create1(EPOLL_CLOEXEC));
 	must(epoll_ctl(ep, EPOLL_CTL_ADD, chan, &ev));
-	eq(ring.head->hungry, 1);
+	eq(ring.head->hungry, HUNGRY_HERE);
 	fire(&cqs[1], 2);
 	eq(epoll_wait(ep, &ev, 1, -1), 1);
 	eq(ring.head->hungry, 0);
@@ -307,12 +310,30 @@ static void hungry(void)
 	eq(epoll_wait(ep, &ev, 1, -1), 1);
 	eq(compch_ring_grab(&ring, &slot, 1), 1);
 	eq(epoll_wait(ep, &ev, 1, 0), 0);
-	eq(ring.head->hungry, 1);
+	eq(ring.head->hungry, HUNGRY_HERE);
 	compch_ring_put_back(&ring, slot);
 	eq(channel_wake(&ctx, chan), 0);
 	eq(epoll_wait(ep, &ev, 1, -1), 1);
 	eq(rd(chan, &event, sizeof(event)), DESC_SIZE);
 	eq(epoll_wait(ep, &ev, 1, 0), 0);
+	close(ep);
+
+	check_case("what a program says stays, and is answered by a read");
+	ep = must(epoll_create1(EPOLL_CLOEXEC));
+	compch_ring_ask(&ring);
+	ev.events = EPOLLIN | EPOLLET;
+	must(epoll_ctl(ep, EPOLL_CTL_ADD, chan, &ev));
+	eq(ring.head->hungry, 1);
+	fire(&cqs[1], 3);
+	eq(epoll_wait(ep, &ev, 1, -1), 1);
+	eq(ring.head->hungry, 0);
+	eq(rd(chan, &event, sizeof(event)), DESC_SIZE);
+	eq(epoll_wait(ep, &ev, 1, 0), 0);
+	compch_ring_ask(&ring);
+	eq(rd(chan, &event, sizeof(event)), DESC_SIZE);
+	eq(epoll_wait(ep, &ev, 1, -1), 1);
+	eq(ring.head->hungry, 0);
+	takes(8, 1);
 	close(ep);
 
 	check_case("a call for nothing");

@@ -89,6 +89,16 @@
 #define WORK		3
 #define START		run salvo(); \
 			run reader(1, 0, 1); run program(0, 0, 3)
+#elif defined(SCENARIO_ASK_BOTH)
+/* ... where another one takes events, and a third one reads */
+#define EDGE
+#define ASKS
+#define QUEUED
+#define SOURCES		1
+#define WAITERS		2
+#define WORK		4
+#define START		run salvo(); run program(NONE, 0, 1); \
+			run reader(1, 0, 1); run program(0, 0, 3)
 #elif defined(SCENARIO_EXCLUSIVE)
 /* Two that wait exclusively, and another likewise; one event is there already */
 #define EXCLUSIVE
@@ -238,7 +248,7 @@ byte waking[QUEUES];
 byte head[QUEUES];
 byte tail[QUEUES];
 byte cells[QUEUES * CELLS];
-bool hungry[QUEUES];
+byte hungry[QUEUES];
 bool put_back[QUEUES];
 byte events[QUEUES * SLOTS];
 byte cookie[QUEUES * SLOTS];
@@ -277,6 +287,7 @@ inline unlock(q)
 #define IS_LISTED(w, q)	(listed[(w) % WAITERS] && waits_at[(w) % WAITERS] == (q))
 #define DOES_POLL(w, q)	(polls[(w) % WAITERS] && waits_at[(w) % WAITERS] == (q))
 #define SOMEBODY_LISTED(q)	(IS_LISTED(0, q) || IS_LISTED(1, q))
+#define BOTH_LISTED(q)	(WAITERS > 1 && IS_LISTED(0, q) && IS_LISTED(1, q))
 #define SOMEBODY_POLLS(q)	(DOES_POLL(0, q) || DOES_POLL(1, q))
 
 /* compch_queue_wake_reader(), in an atomic */
@@ -326,33 +337,56 @@ inline wake_pollers(q)
 #endif
 }
 
-/* Has everybody been woken, and will look again? */
+/* What is said by programs, and by who looks under the lock */
+#define SAID		1
+#define SAID_HERE	2
+
+/* Will everybody be woken, and look again? */
 #if defined(EXCLUSIVE) && !defined(BROKEN_ONE_FOR_ALL)
-#define ALL_WOKEN(q)	(!SOMEBODY_LISTED(q) && !SOMEBODY_POLLS(q))
+#define WAKES_ALL(q)	(!BOTH_LISTED(q) && !SOMEBODY_POLLS(q))
 #else
-#define ALL_WOKEN(q)	(!SOMEBODY_LISTED(q))
+#define WAKES_ALL(q)	(!BOTH_LISTED(q))
 #endif
+
+inline sated(q)
+{
+	if
+	:: WAKES_ALL(q) -> hungry[q] = 0
+	:: else -> skip
+	fi
+}
 
 /* compch_queue_wake() */
 inline wake(q)
 {
+#ifdef BROKEN_CLEARED_LATE
+	atomic {
+		!pollers_locked[q] -> pollers_locked[q] = true
+	}
+#else
 	atomic {
 		!pollers_locked[q] -> pollers_locked[q] = true;
+		sated(q)
+	}
+#endif
+	atomic {
 		wake_pollers(q);
 		wake_reader(q);
 		if
 		:: !SOMEBODY_LISTED(q) && !SOMEBODY_POLLS(q) ->
 			watched[q] = false
 		:: else -> skip
-		fi
-	}
-	atomic {
-		if
-		:: ALL_WOKEN(q) -> hungry[q] = false
-		:: else -> skip
 		fi;
+#ifndef BROKEN_CLEARED_LATE
+		pollers_locked[q] = false
+#endif
+	}
+#ifdef BROKEN_CLEARED_LATE
+	atomic {
+		sated(q);
 		pollers_locked[q] = false
 	}
+#endif
 }
 
 /* compch_queue_watch() */
@@ -557,6 +591,20 @@ inline has_events(q)
 	}
 }
 
+inline say_here(q)
+{
+#ifdef BROKEN_OVERWRITES
+	hungry[q] = SAID_HERE
+#else
+	atomic {
+		if
+		:: hungry[q] == 0 -> hungry[q] = SAID_HERE
+		:: else -> skip
+		fi
+	}
+#endif
+}
+
 /* compch_queue_look(): ok */
 inline look(q)
 {
@@ -566,9 +614,9 @@ inline look(q)
 	:: else ->
 #ifdef BROKEN_LOOK_EARLY
 		has_events(q);
-		hungry[q] = true
+		say_here(q)
 #else
-		hungry[q] = true;
+		say_here(q);
 #ifndef BROKEN_NO_LOOK
 		has_events(q)
 #endif
@@ -584,7 +632,7 @@ inline feed(q)
 		put_back[q] = false;
 #ifndef BROKEN_NO_FEED
 		if
-		:: hungry[q] -> wake(q)
+		:: hungry[q] & SAID -> wake(q)
 		:: else -> skip
 		fi
 #endif
@@ -933,7 +981,7 @@ load:
 		if
 		:: e > 1 ->
 #ifdef BROKEN_HUNGRY_EARLY
-			hears = hungry[q];
+			hears = hungry[q] != 0;
 #endif
 			push(q, s);
 			MAY_DIE;
@@ -941,7 +989,7 @@ load:
 #ifdef BROKEN_NO_HUNGRY
 			hears = false;
 #elif !defined(BROKEN_HUNGRY_EARLY)
-			hears = hungry[q];
+			hears = hungry[q] != 0;
 #endif
 			MAY_DIE;
 			if
@@ -965,10 +1013,10 @@ nothing:
 #if defined(BROKEN_ASKS_LATE)
 	h = head[q];
 	c = cells[PLACE(q, h)];
-	hungry[q] = true;
+	hungry[q] = SAID;
 #else
 #ifndef BROKEN_ASKS_NOBODY
-	hungry[q] = true;
+	hungry[q] = SAID;
 #endif
 	h = head[q];
 	c = cells[PLACE(q, h)];
@@ -1001,6 +1049,11 @@ end_edge:		atomic {
 			asleep[me] = false;
 			awake[me] = false
 		}
+		if
+		/* io_uring tells without looking. */
+		:: true -> break
+		:: true -> skip
+		fi;
 		watch(q);
 		lock(q);
 		look(q);

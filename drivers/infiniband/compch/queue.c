@@ -88,19 +88,19 @@ static u64 compch_queue_keeps(const struct compch_queue *queue, s64 pending)
 	return queue->flags & COMPCH_QUEUE_COALESCE && pending ? 1 : pending;
 }
 
-/* Has everybody been woken, who then looks again? */
-static bool compch_queue_all_woken(struct compch_queue *queue)
+/* Does compch_queue_wake() wake everybody, who then looks again? */
+static bool compch_queue_wakes_all(struct compch_queue *queue)
 {
 	const struct wait_queue_entry *last;
 
 	lockdep_assert_held(&queue->pollers.lock);
 
-	if (!list_empty(&queue->readers))
+	if (!list_empty(&queue->readers) && !list_is_singular(&queue->readers))
 		return false;
 	/* Exact, under the lock */
 	if (!waitqueue_active(&queue->pollers))
 		return true;
-	/* Of those who wait exclusively, one was; they stand at the end. */
+	/* Of those who wait exclusively, one is; they stand at the end. */
 	last = list_last_entry(&queue->pollers.head, struct wait_queue_entry,
 			       entry);
 	return !(last->flags & WQ_FLAG_EXCLUSIVE);
@@ -122,6 +122,9 @@ void compch_queue_wake(struct compch_queue *queue,
 	unsigned long flags;
 
 	spin_lock_irqsave(&queue->pollers.lock, flags);
+	/* Before anybody runs, and says it anew: see compch_queue_look(). */
+	if (queue->ring && compch_queue_wakes_all(queue))
+		WRITE_ONCE(queue->ring->shared->hungry, 0);
 	/* Exact, under the lock, here and below */
 	if (waitqueue_active(&queue->pollers)) {
 		trace_compch_wake(queue, source, NULL);
@@ -133,9 +136,6 @@ void compch_queue_wake(struct compch_queue *queue,
 	if (!waitqueue_active(&queue->pollers) && list_empty(&queue->readers) &&
 	    !READ_ONCE(queue->fasync))
 		WRITE_ONCE(queue->watched, false);
-	/* See compch_queue_look(). */
-	if (queue->ring && compch_queue_all_woken(queue))
-		WRITE_ONCE(queue->ring->shared->hungry, false);
 	spin_unlock_irqrestore(&queue->pollers.lock, flags);
 
 	kill_fasync(&queue->fasync, SIGIO, POLL_IN);
@@ -445,9 +445,11 @@ static bool compch_queue_has_events(struct compch_queue *queue)
  *
  *	here				the program
  *	----				-----------
- *	hungry = true			push
+ *	hungry				push
  *	  (full barrier)		  (full barrier)
  *	look at the cells		look at hungry: CHANNEL WAKE
+ *
+ * What a program has said stays: see compch_queue_feed().
  */
 static bool compch_queue_look(struct compch_queue *queue)
 {
@@ -457,7 +459,7 @@ static bool compch_queue_look(struct compch_queue *queue)
 		return true;
 	if (likely(!ring))
 		return false;
-	WRITE_ONCE(ring->shared->hungry, true);
+	cmpxchg(&ring->shared->hungry, 0, COMPCH_RING_HUNGRY_HERE);
 	/* Pairs with what a program does behind its put-back. */
 	smp_mb();
 	return compch_queue_has_events(queue);
@@ -465,8 +467,9 @@ static bool compch_queue_look(struct compch_queue *queue)
 
 /*
  * Whoever looked at the cells in the kernel had slots in his hands, and has put
- * them back, as a program does; and has to ask the same: see above.  He is not
- * seen by who looks under the lock, but by programs that look at the cells.
+ * them back, as a program does; and has to ask the same: see above.  That
+ * concerns programs that have looked at the cells meanwhile, and not who looks
+ * under the lock.
  */
 static void compch_queue_feed(struct compch_queue *queue)
 {
@@ -477,9 +480,9 @@ static void compch_queue_feed(struct compch_queue *queue)
 	if (likely(!ring) || !ring->put_back)
 		return;
 	ring->put_back = false;
-	/* Pairs with who says that he is hungry. */
+	/* Pairs with a program that says that it is hungry. */
 	smp_mb();
-	if (READ_ONCE(ring->shared->hungry))
+	if (READ_ONCE(ring->shared->hungry) & ~COMPCH_RING_HUNGRY_HERE)
 		compch_queue_wake(queue, NULL);
 }
 

@@ -40,6 +40,9 @@
 
 struct compch_source;
 
+/* Said in @hungry by who has looked under the lock of the queue; programs say 1 */
+#define COMPCH_RING_HUNGRY_HERE	2u
+
 /* How often others may be faster before somebody gives up */
 #define COMPCH_RING_TRIES	256
 

@@ -375,7 +375,8 @@ struct compch_assoc_destroy_resp {
  *		bytes from the beginning of this
  * @cells_offset: where the cells are, an array of __aligned_u64
  * @attention:	not 0: cancelled or closed, so use read()
- * @hungry:	not 0: somebody waits, who has found no event
+ * @hungry:	not 0: somebody waits, who has found no event; 1 if a program has
+ *		said so
  * @head:	position of the next cell to be taken
  * @tail:	position of the next cell to be filled
  *
