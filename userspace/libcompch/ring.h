@@ -210,8 +210,9 @@ static inline bool compch_ring_queued(const struct compch_ring_user *ring)
 
 /*
  * Takes one event each of @held slots that have been grabbed, in their order, as
- * long as @cookies has room; or several if there is no other slot.  Sets @held to how many have more, which are at the
- * beginning of @places then.  Those that there was no room for are put back.
+ * long as @cookies has room; or several if there is no other slot.  Sets @held
+ * to how many have more, which are at the beginning of @places then.  Those that
+ * there was no room for are put back.
  *
  * Return: the number of events.
  */

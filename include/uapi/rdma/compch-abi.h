@@ -184,9 +184,9 @@
  * All of it is the program's to destroy, but only to its own harm.
  *
  * A cell holds the position in the queue (the low 32 bits) in its upper half,
- * and in the lower one where a slot is, in bytes from the beginning of the slots.  Each access is one of 64 bits,
- * and atomic; those marked * are a compare-and-exchange, of which the program
- * starts anew where it fails.
+ * and in the lower one where a slot is, in bytes from the beginning of the
+ * slots.  Each access is one of 64 bits, and atomic; those marked * are a
+ * compare-and-exchange, and a program starts anew where one fails.
  *
  * To take an event:
  *  1. If attention is not 0, read() instead.
