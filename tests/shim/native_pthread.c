@@ -80,6 +80,34 @@ static void cancel_one(void (*fn)(void *arg), int victim)
 	}
 }
 
+static void cancelled(void *arg)
+{
+	(void)arg;
+	CHECK_EQ(pthread_cancel(pthread_self()), 0);
+	wait_cq(NULL);
+}
+
+/*
+ * Threads that are cancelled before they wait, and then one that is not.
+ * None of those has told others that it waits.
+ */
+static void cancel_early(void)
+{
+	struct native_thread t;
+	void *end;
+	int i;
+
+	for (i = 0; i < THREADS; i++) {
+		native_start(&t, cancelled, NULL);
+		CHECK_EQ(pthread_join(t.thread, &end), 0);
+		CHECK(end == PTHREAD_CANCELED);
+	}
+	native_start(&t, wait_cq, NULL);
+	native_asleep(&t);
+	rdma_send(&rdma, n.qp);
+	native_join(&t);
+}
+
 static void drain(void)
 {
 	struct ibv_cq *cqs[16];
@@ -126,6 +154,14 @@ int main(int argc, char **argv)
 			CHECK_EQ(rdma_count_fds(), fds);
 		}
 	}
+	channel = ibv_create_comp_channel(rdma.context);
+	CHECK(channel != NULL);
+	native_cq(&rdma, &n, channel);
+	cancel_early();
+	drain();
+	native_cq_destroy(&n);
+	CHECK_EQ(ibv_destroy_comp_channel(channel), 0);
+	CHECK_EQ(rdma_count_fds(), fds);
 	rdma_close(&rdma);
 	return 0;
 }

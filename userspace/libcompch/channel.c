@@ -156,7 +156,7 @@ unmap_ring:
 	if (ring)
 		munmap(ring, ring_size);
 close_fd:
-	close(fd);
+	compch_close(fd);
 	errno = ret;
 	return NULL;
 }
@@ -236,7 +236,7 @@ static void channel_release(struct compch_channel *ch, unsigned int refs)
 	if (ring)
 		munmap(ring, ring_size);
 	if (fd >= 0)
-		close(fd);
+		compch_close(fd);
 	if (last_ctx)
 		free(ctx);
 	errno = saved;

@@ -61,6 +61,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <unistd.h>
 #include <infiniband/compch.h>
 #include <infiniband/verbs.h>
 #include <rdma/compch-abi.h>
@@ -310,8 +311,6 @@ struct compch_stock {
 	pthread_cond_t cond;
 	bool reading;			/* a thread does; others wait for @cond */
 	struct compch_waiters waiters;
-	struct compch_ring_user ring;	/* head NULL: it has none, as in a child */
-	size_t ring_size;
 };
 
 int compch_stock_get(struct ibv_comp_channel *channel,
@@ -320,6 +319,31 @@ int compch_stock_cancel(struct compch_stock *stock);
 void compch_stock_put(struct compch_stock *stock);
 int compch_stock_destroy(struct ibv_comp_channel *channel);
 void compch_stock_fork_child(void);
+
+/*
+ * Around calls that are cancellation points, where a thread would leave
+ * something behind.  Only those functions are that whose manual says so.
+ */
+static inline int compch_cancel_off(void)
+{
+	int state;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	return state;
+}
+
+static inline void compch_cancel_on(int state)
+{
+	pthread_setcancelstate(state, NULL);
+}
+
+static inline void compch_close(int fd)
+{
+	int state = compch_cancel_off();
+
+	close(fd);
+	compch_cancel_on(state);
+}
 
 /* event.c */
 int64_t compch_now(void);

@@ -90,14 +90,7 @@ static enum compch_support device_ask(int cmd_fd, uint32_t *driver_id)
 	return COMPCH_NO_DEVICE;
 }
 
-/**
- * compch_device_probe() - whether a context can have channels of ours
- * @context: the device context
- * @driver_id: set to what its ioctls need, if it can
- *
- * May change errno.
- */
-enum compch_support compch_device_probe(const struct ibv_context *context,
+static enum compch_support device_probe(const struct ibv_context *context,
 					uint32_t *driver_id)
 {
 	const char *device = context->device ? context->device->name : "";
@@ -124,6 +117,24 @@ enum compch_support compch_device_probe(const struct ibv_context *context,
 	if (ret)
 		return COMPCH_BAD_MODULE;
 	return COMPCH_SUPPORTED;
+}
+
+/**
+ * compch_device_probe() - whether a context can have channels of ours
+ * @context: the device context
+ * @driver_id: set to what its ioctls need, if it can
+ *
+ * May change errno.
+ */
+enum compch_support compch_device_probe(const struct ibv_context *context,
+					uint32_t *driver_id)
+{
+	enum compch_support support;
+	int state = compch_cancel_off();
+
+	support = device_probe(context, driver_id);
+	compch_cancel_on(state);
+	return support;
 }
 
 /**

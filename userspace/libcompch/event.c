@@ -271,16 +271,16 @@ static int stock_get_event(struct compch_stock *stock, int64_t deadline,
 static int stock_get_more(struct compch_stock *stock, struct ibv_cq **cqs,
 			  int max, int *count)
 {
-	int ret = 0, state, n;
+	int state = compch_cancel_off();
+	int ret = 0, n;
 
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
 	for (n = 1; !ret && n < max; n += !ret)
 		ret = stock_get_event(stock, 0, &cqs[n]);
 	/* A cancel that comes behind events waits for the next call. */
 	if (ret == ECANCELED)
 		compch_stock_cancel(stock);
 	*count = n;
-	pthread_setcancelstate(state, NULL);
+	compch_cancel_on(state);
 	return ret;
 }
 

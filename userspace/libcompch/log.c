@@ -22,6 +22,7 @@ void compch_complain(const char *format, ...)
 	char line[512];
 	va_list args;
 	size_t len;
+	int state;
 
 	len = snprintf(line, sizeof(line), "libcompch: ");
 	va_start(args, format);
@@ -30,8 +31,10 @@ void compch_complain(const char *format, ...)
 	while (line[len])
 		len++;
 	line[len++] = '\n';
+	state = compch_cancel_off();
 	if (write(STDERR_FILENO, line, len) < 0) {
 		/* There is nobody to tell. */
 	}
+	compch_cancel_on(state);
 	errno = saved;
 }

@@ -53,7 +53,7 @@ static struct compch_stock *stock_make(struct ibv_comp_channel *channel)
 
 static void stock_free(struct compch_stock *stock)
 {
-	close(stock->cancels);
+	compch_close(stock->cancels);
 	pthread_cond_destroy(&stock->cond);
 	pthread_mutex_destroy(&stock->lock);
 	free(stock);

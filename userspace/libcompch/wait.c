@@ -265,6 +265,20 @@ static int wait_poll(struct ibv_cq *cq, struct ibv_wc *wc, int max, int *count)
 	return 0;
 }
 
+/* What a provider does for that may be a cancellation point: write(), for one. */
+static int wait_arm_and_poll(struct ibv_cq *cq, uint32_t flags,
+			     struct ibv_wc *wc, int max, int *count)
+{
+	int state = compch_cancel_off();
+	int ret;
+
+	ret = wait_arm(cq, flags);
+	if (!ret)
+		ret = wait_poll(cq, wc, max, count);
+	compch_cancel_on(state);
+	return ret;
+}
+
 /**
  * compch_wait_cq() - poll a CQ, and wait if there is nothing to be polled
  * @cq: the CQ, on a channel of the kernel module's or on a stock one
@@ -308,9 +322,7 @@ COMPCH_EXPORT int compch_wait_cq(struct ibv_cq *cq, struct ibv_wc *wc, int max,
 	while (!ret) {
 		waiter.signaled = false;
 		pthread_mutex_unlock(&on.waiters->lock);
-		ret = wait_arm(cq, flags);
-		if (!ret)
-			ret = wait_poll(cq, wc, max, count);
+		ret = wait_arm_and_poll(cq, flags, wc, max, count);
 		pthread_mutex_lock(&on.waiters->lock);
 		if (!ret && !*count)
 			ret = wait_event(&on, &waiter, deadline);
