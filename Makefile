@@ -70,6 +70,7 @@ install-module: module
 
 install-userspace:
 	@$(call each,$(installed),install)
+	$(if $(DESTDIR),,-ldconfig)
 
 # What loads the module before the drivers, at boot and in the initramfs.
 install-boot:
@@ -89,12 +90,21 @@ install-dkms:
 		$(INSTALL) -m 644 -D $$file $(dkms_dir)/$$file; \
 	done
 
-# All but what "make install-dkms" has installed, which is dkms' to remove
-uninstall:
+# All but what "make install-dkms" has installed, which is dkms' to remove.  The
+# module's rule is the last: it needs to know which kernel's.
+uninstall: uninstall-userspace uninstall-boot
+	@$(MAKE) --no-print-directory uninstall-module
+
+uninstall-userspace:
 	@$(call each,$(installed),uninstall)
+
+uninstall-boot:
 	rm -f $(DESTDIR)$(MODPROBEDIR)/compch.conf \
 		$(DESTDIR)$(MODULESLOADDIR)/compch.conf
-	find $(DESTDIR)/lib/modules/$(KRELEASE)/ \
+
+uninstall-module:
+	[ ! -d $(DESTDIR)/lib/modules/$(KRELEASE) ] || \
+		find $(DESTDIR)/lib/modules/$(KRELEASE)/ \
 		-path '*/drivers/infiniband/compch/ib_compch.ko*' -delete
 	$(if $(DESTDIR),,depmod $(KRELEASE))
 
@@ -186,5 +196,6 @@ help:
 
 .PHONY: all module userspace userspace-dir tests check-library clean deb \
 	install install-module install-userspace install-boot install-dkms uninstall \
+	uninstall-module uninstall-userspace uninstall-boot \
 	demo test newer kunit test-uml coverage mutate model check help \
 	sanitize bench clients test-packages

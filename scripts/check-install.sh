@@ -95,6 +95,16 @@ files()
 
 	run make "${args[@]}" uninstall || return
 	installed | sed 's/^/left: /'
+
+	# Without the module, or any kernel that it could be for
+	rm -r "$stage"
+	run make "${args[@]}" install-userspace &&
+		run make "${args[@]}" uninstall || return
+	installed | sed 's/^/left: /'
+	run make "${args[@]}" install-userspace || return
+	! make "${args[@]}" KDIR=/nonexistent uninstall >"$out/log" 2>&1 ||
+		echo "it is no error if nobody knows which kernel the module is for"
+	installed | sed 's/^/left without a kernel: /'
 }
 
 order()
