@@ -124,13 +124,15 @@ failed_in()
 		grep -aqE "^(\[ *[0-9.]+\])? *not ok [0-9]+ (- )?$2( #.*)?\$"
 }
 
-# died_in FILE TEST - did the kernel panic in TEST? It is the one after the last
-# that has a verdict; its number is that of the run with nothing broken.
+# died_in FILE SUITE TEST - did the kernel panic in TEST? It is the one after the
+# last that has a verdict; its number is that of the run with nothing broken.
 died_in()
 {
 	local number
 
-	number=$(sed -nE "s/^    ok ([0-9]+) $2\$/\1/p" "$log/intact")
+	number=$(awk -v "suite=compch_$2" -v "test=$3" '
+		/^    # Subtest: / { found = $3 == suite }
+		found && /^    ok / && $3 == test { print $2 }' "$log/intact")
 	[ -n "$number" ] && grep -aq "the kernel panicked while this ran" "$1" &&
 		[ "$(grep -acE '^    (not )?ok [0-9]+ ' "$1")" = $((number - 1)) ]
 }
@@ -185,7 +187,7 @@ mutation()
 		echo "it does not build"
 	elif catch_first "$out" "$kind" "$what" "$test"; then
 		echo "survived $by"
-	elif ! failed_in "$out" "$test" && ! died_in "$out" "$test"; then
+	elif ! failed_in "$out" "$test" && ! died_in "$out" "$what" "$test"; then
 		echo "noticed, but not by $by"
 	else
 		echo "$by"
