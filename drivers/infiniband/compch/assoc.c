@@ -430,7 +430,7 @@ static void compch_assoc_show(struct seq_file *m,
 	rcu_read_unlock();
 	compch_source_query(&assoc->source, &state);
 	seq_printf(m, "device=%s cqn=%u channel=%llu cookie=%#llx",
-		   dev_name(&cq->device->dev), cq->res.id, channel,
+		   cq->device->name, cq->res.id, channel,
 		   state.cookie);
 	seq_printf(m, " pending=%llu reported=%llu merged=%llu longest=%llu",
 		   state.pending, state.reported, state.merged, state.longest);

@@ -59,7 +59,7 @@ static struct compch_channel *compch_channel_of_file(struct file *file)
 
 /* With a ring for @cqs CQs, if not 0 */
 static struct compch_channel *compch_channel_alloc(u32 flags, u32 cqs,
-						   const struct device *dev)
+						   const struct ib_device *dev)
 {
 	struct compch_ring *ring = NULL;
 	struct compch_channel *channel;
@@ -79,7 +79,8 @@ static struct compch_channel *compch_channel_alloc(u32 flags, u32 cqs,
 	refcount_set(&channel->ref, 2);
 	channel->id = atomic64_inc_return(&compch_channel_last_id);
 	compch_owner_set(&channel->owner);
-	strscpy(channel->device, dev_name(dev), sizeof(channel->device));
+	/* Not dev_name(): that is freed when the device is renamed. */
+	strscpy(channel->device, dev->name, sizeof(channel->device));
 	compch_live_inc(COMPCH_LIVE_CHANNELS);
 
 	channel->entry.key = channel;
@@ -323,7 +324,7 @@ static int UVERBS_HANDLER(COMPCH_METHOD_CHANNEL_CREATE)(
 	if (!ret && !cqs)
 		return -EINVAL;
 
-	channel = compch_channel_alloc(flags, cqs, &uobj->context->device->dev);
+	channel = compch_channel_alloc(flags, cqs, uobj->context->device);
 	if (IS_ERR(channel))
 		return PTR_ERR(channel);
 
