@@ -29,6 +29,8 @@
  * @poller: waits by poll(), once added
  * @wakeups: how often it has been woken
  * @hungry_then: what the ring said when it was, the last time
+ * @read_then: what had been read of the first source
+ * @reader: a thread that reads
  */
 struct cells_test {
 	struct compch_queue queue;
@@ -42,6 +44,8 @@ struct cells_test {
 	struct wait_queue_entry poller;
 	unsigned int wakeups;
 	u32 hungry_then;
+	u64 read_then;
+	struct compch_test_reader reader;
 };
 
 static int cells_init(struct kunit *test)
@@ -225,6 +229,7 @@ static int poller_woken(struct wait_queue_entry *entry, unsigned int mode,
 
 	t->wakeups++;
 	t->hungry_then = t->ring->shared->hungry;
+	t->read_then = t->source[0].own->read;
 	return 1;
 }
 
@@ -251,6 +256,32 @@ static void cells_read_puts_back(struct kunit *test)
 	compch_ring_ask(&t->user);
 	KUNIT_EXPECT_EQ(test, compch_test_next(&t->queue), 1LL);
 	KUNIT_EXPECT_EQ(test, t->wakeups, 4U);
+	remove_wait_queue(&t->queue.pollers, &t->poller);
+}
+
+/*
+ * It is told before the reader, who has a lot to read, lets go of the lock: he
+ * may have to wait for a page.
+ */
+static void cells_read_puts_back_early(struct kunit *test)
+{
+	struct cells_test *t = test->priv;
+	u64 *events = kunit_kcalloc(test, 3 * COMPCH_READ_CHUNK, sizeof(u64),
+				    GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, events);
+	init_waitqueue_func_entry(&t->poller, poller_woken);
+	add_wait_queue(&t->queue.pollers, &t->poller);
+	compch_queue_watch(&t->queue);
+	fire(test, &t->source[0], 2 * COMPCH_READ_CHUNK);
+	t->wakeups = 0;
+	compch_ring_ask(&t->user);
+	KUNIT_EXPECT_EQ(test, compch_test_read(&t->queue, events,
+					       3 * COMPCH_READ_CHUNK *
+					       sizeof(u64)),
+			(ssize_t)(2 * COMPCH_READ_CHUNK * sizeof(u64)));
+	KUNIT_EXPECT_EQ(test, t->wakeups, 1U);
+	KUNIT_EXPECT_EQ(test, t->read_then, (u64)COMPCH_READ_CHUNK);
 	remove_wait_queue(&t->queue.pollers, &t->poller);
 }
 
@@ -354,6 +385,7 @@ static void cells_held(struct kunit *test)
 {
 	struct cells_test *t = test->priv;
 	struct compch_source *source = &t->source[0];
+	u64 more;
 
 	fire(test, source, 2);
 	spin_lock(&t->queue.lock);
@@ -363,10 +395,11 @@ static void cells_held(struct kunit *test)
 	fire(test, source, 3);
 	TAKES(test, 64, 1, 1);
 	spin_lock(&t->queue.lock);
-	KUNIT_EXPECT_EQ(test, compch_source_release(source, &t->queue, 2),
-			3ULL);
-	compch_ring_post(&t->queue, source, 3);
+	more = compch_source_release(source, &t->queue, 2);
+	compch_ring_post(&t->queue, source, more);
 	spin_unlock(&t->queue.lock);
+	/* Or detaching it would never end. */
+	KUNIT_ASSERT_EQ(test, more, 3ULL);
 	expect_source(test, source, 3, 2);
 	fire(test, source, 1);
 	TAKES(test, 64, 1, 1, 1, 1);
@@ -535,11 +568,89 @@ static void cells_garbage(struct kunit *test)
 	readable(t);
 }
 
+/*
+ * A read whose buffer is the ring: each cookie that is copied there moves head
+ * on, so nothing is ever taken.  That ends with a signal.
+ */
+static void cells_read_into_ring(struct kunit *test)
+{
+	static const u64 cookies[] = { BIT_ULL(32) + 1, BIT_ULL(33) + 2 };
+	struct cells_test *t = test->priv;
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		detach(test, &t->source[i], 0, 0);
+		renew(&t->source[i], cookies[i]);
+		KUNIT_ASSERT_EQ(test, 0, compch_source_attach(&t->source[i],
+							      &t->queue));
+		fire(test, &t->source[i], 1);
+	}
+	for (i = 0; i < 3; i++)
+		atomic64_set(&t->ring->cells[i],
+			     (u64)i << 32 | t->source[i % 2].own->place);
+	t->ring->shared->head = 0;
+
+	t->reader.into = &t->ring->shared->head;
+	KUNIT_ASSERT_TRUE(test, compch_test_reader_run(&t->reader, &t->queue, 0,
+						       sizeof(u64)));
+	KUNIT_EXPECT_TRUE(test,
+			  compch_test_until(READ_ONCE(t->ring->shared->head)));
+	KUNIT_EXPECT_FALSE(test, try_wait_for_completion(&t->reader.done));
+	send_sig(SIGKILL, t->reader.task, 1);
+	KUNIT_EXPECT_TRUE(test, compch_test_reader_returns(&t->reader));
+	KUNIT_EXPECT_EQ(test, t->reader.ret, (ssize_t)-ERESTARTSYS);
+	/* Or the suite would never end. */
+	for (i = 0; i < NR_CELLS; i++)
+		atomic64_set(&t->ring->cells[i], 0);
+	t->ring->shared->head = 77;
+	compch_queue_close(&t->queue, true);
+	compch_test_reader_stop(&t->reader);
+}
+
+/* What a look takes if none of @slots slots can be pushed, in nanoseconds */
+static u64 late_look(struct kunit *test, struct compch_queue *queue, u32 slots)
+{
+	u64 best = U64_MAX, start;
+	unsigned int i;
+
+	bitmap_zero(queue->ring->unpushed, queue->ring->cqs);
+	bitmap_set(queue->ring->unpushed, 0, slots);
+	queue->ring->late = true;
+	for (i = 0; i < 5; i++) {
+		start = ktime_get_ns();
+		KUNIT_EXPECT_EQ(test, compch_test_next(queue), (s64)-EAGAIN);
+		best = min(best, ktime_get_ns() - start);
+	}
+	KUNIT_EXPECT_EQ(test, bitmap_weight(queue->ring->unpushed,
+					    queue->ring->cqs), slots);
+	KUNIT_EXPECT_TRUE(test, queue->ring->late);
+	KUNIT_EXPECT_NE(test, queue->ring->shared->attention, 0U);
+	return best;
+}
+
+/* That nothing can be pushed costs the same, however much there is. */
+static void cells_late_for_ever(struct kunit *test)
+{
+	const u32 cqs = 4096;
+	struct compch_queue *queue = kunit_kzalloc(test, sizeof(*queue),
+						   GFP_KERNEL);
+	u64 one, all;
+
+	KUNIT_ASSERT_NOT_NULL(test, queue);
+	compch_queue_init(queue, 0, compch_test_ring(test, 0, cqs));
+	atomic64_set(&queue->ring->cells[0], 99ULL << 32);
+	one = late_look(test, queue, 1);
+	all = late_look(test, queue, cqs);
+	/* It would be thousands. */
+	KUNIT_EXPECT_LT(test, all, 100 * one);
+}
+
 static struct kunit_case cells_cases[] = {
 	KUNIT_CASE(cells_take),
 	KUNIT_CASE(cells_positions_wrap),
 	KUNIT_CASE(cells_tail_is_late),
 	KUNIT_CASE(cells_read_puts_back),
+	KUNIT_CASE(cells_read_puts_back_early),
 	KUNIT_CASE(cells_stale),
 	KUNIT_CASE(cells_stale_is_used),
 	KUNIT_CASE(cells_in_hands),
@@ -549,6 +660,8 @@ static struct kunit_case cells_cases[] = {
 	KUNIT_CASE(cells_repair),
 	KUNIT_CASE(cells_late),
 	KUNIT_CASE(cells_garbage),
+	KUNIT_CASE(cells_read_into_ring),
+	KUNIT_CASE(cells_late_for_ever),
 	{}
 };
 

@@ -223,6 +223,7 @@ static inline ssize_t compch_test_read_user(struct compch_queue *queue,
  * @task: the thread
  * @done: it has read
  * @addr: user memory to read to, or 0
+ * @into: kernel memory to read to instead of @cookies, or NULL
  * @size: how much it reads
  * @ret: what read returned
  * @cookies: what it has read
@@ -232,6 +233,7 @@ struct compch_test_reader {
 	struct task_struct *task;
 	struct completion done;
 	unsigned long addr;
+	void *into;
 	size_t size;
 	ssize_t ret;
 	u64 cookies[64];
@@ -241,7 +243,7 @@ static inline int compch_test_reader_main(void *arg)
 {
 	struct compch_test_reader *reader = arg;
 	struct kvec kvec = {
-		.iov_base = reader->cookies,
+		.iov_base = reader->into ?: reader->cookies,
 		.iov_len = reader->size,
 	};
 	struct iov_iter to;

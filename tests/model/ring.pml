@@ -341,7 +341,7 @@ inline wake_pollers(q)
 #define SAID		1
 #define SAID_HERE	2
 
-/* Will everybody be woken, and look again? */
+/* Will everybody be woken? */
 #if defined(EXCLUSIVE) && !defined(BROKEN_ONE_FOR_ALL)
 #define WAKES_ALL(q)	(!BOTH_LISTED(q) && !SOMEBODY_POLLS(q))
 #else

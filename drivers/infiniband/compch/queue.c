@@ -88,7 +88,7 @@ static u64 compch_queue_keeps(const struct compch_queue *queue, s64 pending)
 	return queue->flags & COMPCH_QUEUE_COALESCE && pending ? 1 : pending;
 }
 
-/* Does compch_queue_wake() wake everybody, who then looks again? */
+/* Does compch_queue_wake() wake everybody? */
 static bool compch_queue_wakes_all(struct compch_queue *queue)
 {
 	const struct wait_queue_entry *last;
@@ -122,7 +122,7 @@ void compch_queue_wake(struct compch_queue *queue,
 	unsigned long flags;
 
 	spin_lock_irqsave(&queue->pollers.lock, flags);
-	/* Before anybody runs, and says it anew: see compch_queue_look(). */
+	/* Before anybody runs, and says it anew, as a program may. */
 	if (queue->ring && compch_queue_wakes_all(queue))
 		WRITE_ONCE(queue->ring->shared->hungry, 0);
 	/* Exact, under the lock, here and below */
@@ -407,7 +407,12 @@ void compch_queue_repair(struct compch_queue *queue)
 			continue;
 		if (!own->source)
 			atomic64_set(own->events, 0);
-		else if (atomic64_read(own->events))
+		if (!atomic64_read(own->events))
+			continue;
+		/* If one could not be pushed, thousands could not. */
+		if (READ_ONCE(ring->late))
+			set_bit(slot, ring->unpushed);
+		else
 			compch_ring_push(ring, own);
 	}
 
@@ -1077,6 +1082,7 @@ static int compch_queue_fill(struct compch_queue *queue, struct iov_iter *to,
 			break;
 		if (!compch_queue_has_events(queue))
 			break;
+		compch_queue_feed(queue);
 		spin_unlock(&queue->lock);
 		/* There may be gigabytes to copy. */
 		cond_resched();
@@ -1084,13 +1090,15 @@ static int compch_queue_fill(struct compch_queue *queue, struct iov_iter *to,
 			spin_lock(&queue->lock);
 			break;
 		}
-		if (short_copy) {
-			stuck = copied ? 0 : stuck + 1;
+		stuck = copied ? 0 : stuck + 1;
+		if (short_copy)
 			ret = compch_queue_fault_in(to);
-			/* The page may go away again, time after time. */
-			if (!ret && stuck > 1 && signal_pending(current))
-				ret = -ERESTARTSYS;
-		}
+		/*
+		 * The page may go away again, or a program be faster with what
+		 * is in the ring, time after time.
+		 */
+		if (!ret && stuck > 1 && signal_pending(current))
+			ret = -ERESTARTSYS;
 		spin_lock(&queue->lock);
 		if (ret || queue->cancels || !compch_queue_has_events(queue))
 			break;
@@ -1505,7 +1513,8 @@ static u64 compch_source_carry(struct compch_source *source,
  * compch_source_move() - Move a source to another queue.
  * @source: an attached source, which the caller keeps from being detached
  * @to: the queue; may be the one where the source is
- * @merged: set to how many pending events have merged with others
+ * @merged: set to how many events have merged with others, and will not be
+ *	told by compch_queue_take_merged(); from a ring, all that did there
  *
  * Pending events and counts go along.
  *

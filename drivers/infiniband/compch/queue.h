@@ -37,8 +37,10 @@
  *
  * Nothing under either allocates, sleeps, or takes time that grows with the
  * number of pending events.  Taking over what has come in takes time for each
- * source in there, which has been fired since the last time.  (The exception is
- * compch_queue_repair(), after a program was killed that had mapped the ring.)
+ * source in there, which has been fired since the last time.  The exceptions: to
+ * query a queue takes time for each of its sources; compch_queue_repair(), after
+ * a program was killed that had mapped the ring, for each slot; and so may a
+ * look at a ring, where a program has filled the cells with what is not there.
  *
  * source->queue changes only under the locks of both queues.  Whoever starts
  * from a source therefore reads it under RCU, locks that queue, and looks

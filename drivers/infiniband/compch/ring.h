@@ -220,7 +220,8 @@ static inline void compch_ring_push(struct compch_ring *ring,
 }
 
 /*
- * Pushes what could not be pushed.  Only one at a time.
+ * Pushes what could not be pushed, up to the first that still cannot: a program
+ * may see to it that none can.  Only one at a time.
  *
  * Return: whether there may have been something.
  */
@@ -236,6 +237,9 @@ static inline bool compch_ring_push_late(struct compch_ring *ring)
 	for_each_set_bit(slot, ring->unpushed, ring->cqs) {
 		clear_bit(slot, ring->unpushed);
 		compch_ring_push(ring, &ring->own[slot]);
+		/* Then it has set late, for the rest as well. */
+		if (unlikely(test_bit(slot, ring->unpushed)))
+			break;
 	}
 	return true;
 }

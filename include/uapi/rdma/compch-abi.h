@@ -374,13 +374,15 @@ struct compch_assoc_destroy_resp {
  * @slots_offset: where the slots are, an array of struct compch_ring_slot: in
  *		bytes from the beginning of this
  * @cells_offset: where the cells are, an array of __aligned_u64
- * @attention:	not 0: cancelled or closed, so use read()
+ * @attention:	not 0: cancelled, closed, or something is not in the cells; so
+ *		use read()
  * @hungry:	not 0: somebody waits, who has found no event; 1 if a program has
  *		said so
  * @head:	position of the next cell to be taken
  * @tail:	position of the next cell to be filled
  *
- * The program writes to nothing else than @head, @tail and @hungry.
+ * Of this structure, the program writes to nothing else than @head, @tail and
+ * @hungry.
  */
 struct compch_ring_head {
 	__u32 cqs;
