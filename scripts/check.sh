@@ -137,6 +137,23 @@ mutations()
 	done
 }
 
+# Those that explain their options refuse others, before they do anything.
+options()
+{
+	local file out status
+
+	# shellcheck disable=SC2013 # no spaces in our names
+	for file in $(grep -l '^usage()' "${scripts[@]}"); do
+		status=0
+		out=$(timeout 10 "$file" --no-such-option 2>/dev/null </dev/null) ||
+			status=$?
+		[ "$status" = 2 ] && [ -z "$out" ] ||
+			echo "$file takes an unknown option"
+		out=$(timeout 10 "$file" --help 2>&1 >/dev/null </dev/null) &&
+			[ -z "$out" ] || echo "$file --help fails"
+	done
+}
+
 manual_pages()
 {
 	# shellcheck disable=SC2046 # no spaces in our names
@@ -167,6 +184,7 @@ mapfile -t all < <(files ':!LICENSES')
 check "every file names its licence" silent no_spdx
 check "shellcheck" shellcheck "${scripts[@]}"
 # "bu" is the bullet of man pages, "te" ends a table.
+check "scripts refuse unknown options" silent options
 check "codespell" codespell --ignore-words-list bu,te "${all[@]}"
 check "checkpatch" checkpatch_all
 check "sparse and W=1" sparse

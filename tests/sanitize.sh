@@ -23,7 +23,8 @@ END
 }
 
 case ${1:-} in
--*) usage; exit 0 ;;
+-h | --help) usage; exit 0 ;;
+-*) usage >&2; exit 2 ;;
 esac
 [ $# -gt 0 ] || set -- asan tsan valgrind
 cd "$top" || exit 1
