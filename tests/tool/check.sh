@@ -215,6 +215,10 @@ mlx5_0   10       12        3        60       7        5       15  4711  *" \
 	"" "$compch" "${at[@]}" cq
 expect "cq, chosen twice" 0 "DEVICE *
 mlx5_0   10 *" "" "$compch" "${at[@]}" cq show device mlx5_0 cqn 10
+expect "cq, chosen by what may be two" 2 "" \
+	"compch: cq: 'c' may be channel or cqn" "$compch" "${at[@]}" cq c 12
+expect "cq, chosen by the beginning of one" 0 "DEVICE *
+mlx5_0   10 *" "" "$compch" "${at[@]}" cq ch 12 cq 10
 json "cq in JSON" 'len(x) == 2 and x[1]["cookie"] == "0x5566"' \
 	"$compch" "${at[@]}" -j cq show
 

@@ -107,21 +107,42 @@ static bool is_number(const char *text)
 	return *text && text[strspn(text, "0123456789")] == '\0';
 }
 
+/* A filter by its name, or by the beginning of it if no other begins so, or -1 */
+static int find_filter(const struct list *list, const char *word)
+{
+	int count = 0, found = -1, i;
+
+	while (count < (int)ARRAY_SIZE(list->filters) && list->filters[count])
+		count++;
+	for (i = 0; i < count; i++)
+		if (!strcmp(word, list->filters[i]))
+			return i;
+	for (i = 0; i < count; i++) {
+		if (!compch_is_prefix(word, list->filters[i]))
+			continue;
+		if (found >= 0) {
+			compch_error("%s: '%s' may be %s or %s", list->command,
+				     word, list->filters[found],
+				     list->filters[i]);
+			return -1;
+		}
+		found = i;
+	}
+	if (found < 0)
+		compch_error("%s: there is no '%s'; see 'compch %s --help'",
+			     list->command, word, list->command);
+	return found;
+}
+
 /* Returns EXIT_SUCCESS, or another exit status */
 static int choose(const struct list *list, int argc, char **argv, choice chosen)
 {
-	size_t i;
+	int i;
 
 	for (; argc > 0; argc -= 2, argv += 2) {
-		for (i = 0; i < ARRAY_SIZE(list->filters); i++)
-			if (list->filters[i] &&
-			    compch_is_prefix(argv[0], list->filters[i]))
-				break;
-		if (i == ARRAY_SIZE(list->filters)) {
-			compch_error("%s: there is no '%s'; see 'compch %s --help'",
-				     list->command, argv[0], list->command);
+		i = find_filter(list, argv[0]);
+		if (i < 0)
 			return EXIT_USAGE;
-		}
 		if (argc < 2) {
 			compch_error("%s: which %s?", list->command,
 				     list->filters[i]);
