@@ -170,6 +170,13 @@ for command in dev channel cq top adopt doctor; do
 	expect "$command with something strange" 2 "" "compch: $command: *" \
 		"$compch" "${at[@]}" "$command" --frob
 done
+for words in "dev show" "dev show mlx5_0" "channel show" "channel pid" "cq show pid 42" \
+	     "adopt mlx5_0" "top -n 1"
+do
+	# shellcheck disable=SC2086 # words
+	expect "$words --help" 0 "usage: compch *${words%% *}*" "" \
+		"$compch" "${at[@]}" $words --help
+done
 
 expect "dev" 0 "DEVICE  UVERBS   DRIVER     EXTENDED  CHANNELS  CQS  EVENTS  WHY NOT
 mlx5_0  uverbs1  mlx5_core  -                1    2     110  its file in /dev/infiniband is missing

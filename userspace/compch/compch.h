@@ -28,6 +28,7 @@ void compch_error(const char *format, ...)
 	__attribute__((format(printf, 1, 2)));
 int compch_flush(int status);
 bool compch_is_prefix(const char *word, const char *of);
+bool compch_asks_help(int argc, char **argv);
 int compch_no_memory(void);
 
 int compch_run_main(int argc, char **argv);

@@ -102,8 +102,7 @@ int compch_dev_main(int argc, char **argv)
 	char **names, **name;
 	const char *only;
 
-	if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") ||
-			 !strcmp(argv[1], "help"))) {
+	if (compch_asks_help(argc, argv)) {
 		usage(stdout);
 		return compch_flush(EXIT_SUCCESS);
 	}

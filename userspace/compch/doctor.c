@@ -313,8 +313,7 @@ int compch_doctor_main(int argc, char **argv)
 	char *release;
 	bool module;
 
-	if (argc == 2 && (!strcmp(argv[1], "--help") ||
-			  !strcmp(argv[1], "-h"))) {
+	if (compch_asks_help(argc, argv)) {
 		usage(stdout);
 		return compch_flush(EXIT_SUCCESS);
 	}

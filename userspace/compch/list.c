@@ -261,13 +261,12 @@ static int list_main(const struct list *list, int argc, char **argv)
 	size_t i;
 	int ret;
 
-	argc--;
-	argv++;
-	if (argc && (!strcmp(argv[0], "--help") || !strcmp(argv[0], "-h") ||
-		     !strcmp(argv[0], "help"))) {
+	if (compch_asks_help(argc, argv)) {
 		usage(stdout, list);
 		return compch_flush(EXIT_SUCCESS);
 	}
+	argc--;
+	argv++;
 	if (argc && compch_is_prefix(argv[0], "show")) {
 		argc--;
 		argv++;

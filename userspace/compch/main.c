@@ -98,6 +98,21 @@ bool compch_is_prefix(const char *word, const char *of)
 	return *word && !strncmp(word, of, strlen(word));
 }
 
+/**
+ * compch_asks_help() - is one of the words of a command --help?
+ * @argc: of the command, which has no options but that
+ * @argv: of the command, from its name on
+ */
+bool compch_asks_help(int argc, char **argv)
+{
+	int i;
+
+	for (i = 1; i < argc; i++)
+		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
+			return true;
+	return argc > 1 && !strcmp(argv[1], "help");
+}
+
 /* A command by its name, or by the beginning of it if no other begins so */
 static const struct command *find(const char *name)
 {
