@@ -234,6 +234,12 @@ cp "$debug/channels" "$tmp/channels"
 printf 'channel=1 device=rxe0 pid=1 comm=\033[2J\377\n' >"$debug/channels"
 expect "control characters" 0 "CHANNEL *1  ?\[2J*" "" \
 	"$compch" "${at[@]}" channel
+printf 'channel=1 comm=a\302\233m\302\200\302\240\303\244\233b\n' >"$debug/channels"
+expect "control characters of two bytes" 0 $'CHANNEL *1  *  a?m?\302\240\303\244?b' "" \
+	"$compch" "${at[@]}" channel
+expect "and in JSON" 0 $'*"comm":"a\\\\u009bm\\\\u0080\302\240\303\244\\\\ufffdb"}]' "" \
+	"$compch" "${at[@]}" -j channel
+printf 'channel=1 device=rxe0 pid=1 comm=\033[2J\377\n' >"$debug/channels"
 json "what is not UTF-8" 'x[0]["comm"] == "\x1b[2J\ufffd" and
 	x[0]["pending"] is None' "$compch" "${at[@]}" -j channel
 printf 'frob\n\nchannel device=rxe0\n=\nchannel=99999999999999999999\n' \

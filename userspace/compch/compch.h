@@ -78,6 +78,7 @@ void table_none(struct table *table);
 void table_print(const struct table *table, unsigned int max_rows);
 void table_print_level(const struct table *table, unsigned int level);
 void json_newline(unsigned int level);
+void text_clean(char *text);
 
 /* --- sys.c: files of the system ------------------------------------------- */
 

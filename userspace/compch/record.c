@@ -3,7 +3,6 @@
  * The files "channels" and "cqs" in /sys/kernel/debug/compch/, which
  * Documentation/ABI/testing/debugfs-compch describes.
  */
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -174,19 +173,16 @@ static void unescape(char *text)
  */
 char *record_printable(const char *value)
 {
-	char *copy, *at;
+	char *copy;
 
 	if (!value)
 		return NULL;
 	copy = strdup(value);
 	if (!copy)
 		exit(compch_no_memory());
-	if (compch_json) {
+	if (compch_json)
 		unescape(copy);
-	} else {
-		for (at = copy; *at; at++)
-			if (iscntrl((unsigned char)*at))
-				*at = '?';
-	}
+	else
+		text_clean(copy);
 	return copy;
 }

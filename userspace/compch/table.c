@@ -167,6 +167,68 @@ void table_none(struct table *table)
 	table_add(table, CELL_NONE, strdup("-"), 0);
 }
 
+/* --- characters ------------------------------------------------------------ */
+
+/* Bytes of the UTF-8 character that the text begins with, or 0 */
+static size_t utf8_length(const unsigned char *text)
+{
+	size_t len, i;
+
+	if (text[0] < 0x80)
+		return 1;
+	if (text[0] >= 0xc2 && text[0] < 0xe0)
+		len = 2;
+	else if (text[0] >= 0xe0 && text[0] < 0xf0)
+		len = 3;
+	else if (text[0] >= 0xf0 && text[0] < 0xf5)
+		len = 4;
+	else
+		return 0;
+	for (i = 1; i < len; i++)
+		if ((text[i] & 0xc0) != 0x80)
+			return 0;
+	/* Longer than needed, half of a pair, or too large */
+	if ((text[0] == 0xe0 && text[1] < 0xa0) ||
+	    (text[0] == 0xed && text[1] >= 0xa0) ||
+	    (text[0] == 0xf0 && text[1] < 0x90) ||
+	    (text[0] == 0xf4 && text[1] >= 0x90))
+		return 0;
+	return len;
+}
+
+/* Does it move the cursor, or worse?  Some of these have two bytes. */
+static bool is_control(const unsigned char *text, size_t len)
+{
+	if (len == 1)
+		return *text < 0x20 || *text == 0x7f;
+	return len == 2 && text[0] == 0xc2 && text[1] < 0xa0;
+}
+
+/**
+ * text_clean() - replace what would do something on a terminal
+ * @text: anything; it does not become longer
+ *
+ * So is what is not UTF-8, for a terminal may take it for another character set.
+ */
+void text_clean(char *text)
+{
+	const unsigned char *from = (const unsigned char *)text;
+	size_t len;
+
+	while (*from) {
+		len = utf8_length(from);
+		if (!len || is_control(from, len)) {
+			*text++ = '?';
+			from += len ? len : 1;
+			continue;
+		}
+		memmove(text, from, len);
+		text += len;
+		from += len;
+	}
+	*text = '\0';
+}
+
 /* --- text ------------------------------------------------------------------ */
 
 static const char *cell_text(const struct cell *cell)
@@ -222,33 +284,6 @@ static void table_text(const struct table *table, unsigned int max_rows)
 
 /* --- JSON ------------------------------------------------------------------ */
 
-/* Bytes of the UTF-8 character that the text begins with, or 0 */
-static size_t utf8_length(const unsigned char *text)
-{
-	size_t len, i;
-
-	if (text[0] < 0x80)
-		return 1;
-	if (text[0] >= 0xc2 && text[0] < 0xe0)
-		len = 2;
-	else if (text[0] >= 0xe0 && text[0] < 0xf0)
-		len = 3;
-	else if (text[0] >= 0xf0 && text[0] < 0xf5)
-		len = 4;
-	else
-		return 0;
-	for (i = 1; i < len; i++)
-		if ((text[i] & 0xc0) != 0x80)
-			return 0;
-	/* Longer than needed, half of a pair, or too large */
-	if ((text[0] == 0xe0 && text[1] < 0xa0) ||
-	    (text[0] == 0xed && text[1] >= 0xa0) ||
-	    (text[0] == 0xf0 && text[1] < 0x90) ||
-	    (text[0] == 0xf4 && text[1] >= 0x90))
-		return 0;
-	return len;
-}
-
 static void json_string(const char *string, size_t size)
 {
 	const unsigned char *text = (const unsigned char *)string;
@@ -261,8 +296,9 @@ static void json_string(const char *string, size_t size)
 		if (!len) {
 			fputs("\\ufffd", stdout);
 			len = 1;
-		} else if (*text < 0x20 || *text == 0x7f) {
-			printf("\\u%04x", *text);
+		} else if (is_control(text, len)) {
+			/* That of a C1 character is its second byte. */
+			printf("\\u%04x", text[len - 1]);
 		} else {
 			if (*text == '"' || *text == '\\')
 				putchar('\\');
