@@ -254,17 +254,23 @@ expect "top needs a count" 2 "" "compch: top: '-1' is not how often *" \
 	"$compch" "${at[@]}" top -n -1
 expect "top in JSON needs an end" 2 "" "compch: top: JSON needs an end*" \
 	"$compch" "${at[@]}" -j top
-# Each look at the file gets what comes next.
-mkfifo "$tmp/fifo"
+# Each look at the file gets what comes next, which is in another pipe: who has
+# opened one may not have closed it yet.
+mkfifo "$tmp/fifo" "$tmp/fifo2"
 mv "$debug/cqs" "$tmp/cqs"
 ln -s "$tmp/fifo" "$debug/cqs"
 more="device=rxe0 cqn=1 channel=3 cookie=0x1 pending=1 reported=1000 merged=0 pid=42 comm=new"
 feed()
 {
-	cat "$tmp/cqs" >"$tmp/fifo"
-	sed 's/reported=40/reported=50/' "$tmp/cqs" >"$tmp/fifo.new"
-	echo "$more" >>"$tmp/fifo.new"
-	cat "$tmp/fifo.new" >"$tmp/fifo"
+	{
+		ln -sf "$tmp/fifo2" "$debug/cqs"
+		cat "$tmp/cqs"
+	} >"$tmp/fifo"
+	{
+		ln -sf "$tmp/fifo" "$debug/cqs"
+		sed 's/reported=40/reported=50/' "$tmp/cqs"
+		echo "$more"
+	} >"$tmp/fifo2"
 }
 feed &
 json "top" '[c["cqn"] for c in x[0]] == [1, 9, 10] and
@@ -279,7 +285,27 @@ EVENTS/S  DEVICE  CQN *
 *mlx5_0    9 *
      0.0  mlx5_0   10 *" "" timeout 20 "$compch" "${at[@]}" top -n 1 -d 0.1
 wait
-rm "$debug/cqs"
+feed &
+expect "top that cannot be written says so once" 125 "" \
+	"compch: standard output: *" timeout 20 sh -c \
+	"'$compch' -R '$root' top -b -n 3 -d 0.1 >/dev/full"
+wait
+# The file is gone when it is looked at again.
+vanish()
+{
+	{
+		ln -sf "$tmp/fifo2" "$debug/cqs"
+		cat "$tmp/cqs"
+	} >"$tmp/fifo"
+	{
+		rm "$debug/cqs"
+		cat "$tmp/cqs"
+	} >"$tmp/fifo2"
+}
+vanish &
+expect "top loses its file" 1 "\[\[{*}\]\]" "compch: the module *" \
+	timeout 20 "$compch" "${at[@]}" -j top -n 3 -d 0.1
+wait
 mv "$tmp/cqs" "$debug/cqs"
 
 expect "adopt, of none" 1 "" "compch: there is no RDMA device 'none0'" \

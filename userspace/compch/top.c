@@ -250,6 +250,7 @@ static void rest(double seconds)
 static int watch(double delay, unsigned long iterations, bool batch)
 {
 	struct sample before, sample;
+	int status = EXIT_SUCCESS;
 	unsigned long i;
 	double sum;
 
@@ -257,25 +258,27 @@ static int watch(double delay, unsigned long iterations, bool batch)
 		return EXIT_FAILURE;
 	if (compch_json)
 		putchar('[');
-	for (i = 0; !iterations || i < iterations; i++) {
+	for (i = 0; !status && (!iterations || i < iterations); i++) {
 		rest(delay);
 		if (sample_take(&sample)) {
-			sample_free(&before);
-			return EXIT_FAILURE;
+			status = EXIT_FAILURE;
+			break;
 		}
 		sum = sample_rates(&sample, &before);
 		print(&sample, sum, batch, !i);
 		sample_free(&before);
 		before = sample;
-		if (compch_flush(EXIT_SUCCESS))
-			break;
+		status = compch_flush(EXIT_SUCCESS);
 	}
 	sample_free(&before);
+	/* It cannot be written, and that has been said. */
+	if (status == EXIT_OWN_FAILURE)
+		return status;
 	if (compch_json) {
 		json_newline(0);
 		puts("]");
 	}
-	return compch_flush(EXIT_SUCCESS);
+	return compch_flush(status);
 }
 
 /**
