@@ -290,6 +290,40 @@ expect "top that cannot be written says so once" 125 "" \
 	"compch: standard output: *" timeout 20 sh -c \
 	"'$compch' -R '$root' top -b -n 3 -d 0.1 >/dev/full"
 wait
+# longest COLUMNS COMMAND... - how many bytes the longest line has that it prints
+# on a terminal, which is so wide
+longest()
+{
+	python3 -c '
+import fcntl, os, pty, struct, sys, termios
+pid, fd = pty.fork()
+if not pid:
+    fcntl.ioctl(1, termios.TIOCSWINSZ,
+                struct.pack("HHHH", 24, int(sys.argv[1]), 0, 0))
+    os.execvp(sys.argv[2], sys.argv[2:])
+out = b""
+try:
+    while part := os.read(fd, 4096):
+        out += part
+except OSError:
+    pass
+out.decode()
+lines = out.replace(b"\033[H\033[J", b"").splitlines()
+print(max(len(line) for line in lines))
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))' "$@"
+}
+more+=$(printf '\303\244%.0s' {1..30})
+for width in 12 40 90 91; do
+	feed &
+	# Not within a character, of which the last ones have two bytes
+	expect "top on a terminal with $width columns" 0 "@($width|$((width - 1)))" "" \
+		longest "$width" timeout 20 "$compch" "${at[@]}" top -n 1 -d 0.1
+	wait
+done
+feed &
+expect "top --batch there" 0 "1[0-9][0-9]" "" \
+	longest 40 timeout 20 "$compch" "${at[@]}" top -b -n 1 -d 0.1
+wait
 # The file is gone when it is looked at again.
 vanish()
 {

@@ -75,10 +75,13 @@ void table_real(struct table *table, double value);
 void table_bool(struct table *table, bool value);
 void table_list(struct table *table, const char *value);
 void table_none(struct table *table);
-void table_print(const struct table *table, unsigned int max_rows);
+void table_print(const struct table *table);
+void table_print_part(const struct table *table, unsigned int rows,
+		      unsigned int columns);
 void table_print_level(const struct table *table, unsigned int level);
 void json_newline(unsigned int level);
 void text_clean(char *text);
+void text_print(const char *text, unsigned int columns);
 
 /* --- sys.c: files of the system ------------------------------------------- */
 

@@ -140,7 +140,7 @@ int compch_dev_main(int argc, char **argv)
 		compch_error("there is no RDMA device '%s'", only);
 		status = EXIT_FAILURE;
 	} else {
-		table_print(table, 0);
+		table_print(table);
 	}
 	sys_list_free(names);
 	table_free(table);

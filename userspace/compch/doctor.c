@@ -333,7 +333,7 @@ int compch_doctor_main(int argc, char **argv)
 	check_limits();
 	check_library();
 	if (compch_json)
-		table_print(table, 0);
+		table_print(table);
 	table_free(table);
 	free(release);
 	return compch_flush(wrong ? EXIT_FAILURE : EXIT_SUCCESS);

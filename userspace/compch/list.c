@@ -288,7 +288,7 @@ static int list_main(const struct list *list, int argc, char **argv)
 	for (i = 0; i < records.count; i++)
 		if (is_chosen(list, &records.all[i], chosen))
 			add(table, list, &records.all[i]);
-	table_print(table, 0);
+	table_print(table);
 	table_free(table);
 	records_free(&records);
 	return compch_flush(EXIT_SUCCESS);

@@ -236,16 +236,18 @@ static const char *cell_text(const struct cell *cell)
 	return cell->text[0] ? cell->text : "-";
 }
 
-static void text_cell(const char *text, int width, bool right, bool last)
+static void text_cell(FILE *out, const char *text, int width, bool right,
+		      bool last)
 {
 	if (right)
-		printf("%*s", width, text);
+		fprintf(out, "%*s", width, text);
 	else
-		printf("%-*s", last ? 0 : width, text);
-	fputs(last ? "\n" : "  ", stdout);
+		fprintf(out, "%-*s", last ? 0 : width, text);
+	fputs(last ? "\n" : "  ", out);
 }
 
-static void table_text(const struct table *table, unsigned int max_rows)
+static void table_text(const struct table *table, FILE *out,
+		       unsigned int max_rows)
 {
 	size_t rows = table->used / table->count, row, i, last = 0;
 	int *width = calloc(table->count, sizeof(*width));
@@ -269,17 +271,43 @@ static void table_text(const struct table *table, unsigned int max_rows)
 	}
 	for (i = 0; rows && i <= last; i++)
 		if (table->columns[i].title)
-			text_cell(table->columns[i].title, width[i],
+			text_cell(out, table->columns[i].title, width[i],
 				  table->columns[i].number, i == last);
 	for (row = 0; row < rows; row++)
 		for (i = 0; i <= last; i++)
 			if (table->columns[i].title)
-				text_cell(cell_text(&table->cells[row *
+				text_cell(out,
+					  cell_text(&table->cells[row *
 								  table->count +
 								  i]),
 					  width[i], table->columns[i].number,
 					  i == last);
 	free(width);
+}
+
+/**
+ * text_print() - print lines, or their beginnings
+ * @text: whole lines
+ * @columns: how long they may be; 0 for as long as they are
+ *
+ * A character is taken to be as wide as it has bytes: it is never less.
+ */
+void text_print(const char *text, unsigned int columns)
+{
+	const char *end;
+	size_t len;
+
+	for (; *text; text = end + 1) {
+		end = strchr(text, '\n');
+		len = end - text;
+		if (columns && len > columns) {
+			len = columns;
+			while (len && (text[len] & 0xc0) == 0x80)
+				len--;
+		}
+		fwrite(text, 1, len, stdout);
+		putchar('\n');
+	}
 }
 
 /* --- JSON ------------------------------------------------------------------ */
@@ -394,14 +422,35 @@ void table_print_level(const struct table *table, unsigned int level)
 /**
  * table_print() - print a table, as text or JSON
  * @table: the table
- * @max_rows: of text; 0 for all
  */
-void table_print(const struct table *table, unsigned int max_rows)
+void table_print(const struct table *table)
 {
 	if (!compch_json) {
-		table_text(table, max_rows);
+		table_text(table, stdout, 0);
 		return;
 	}
 	table_print_level(table, 0);
 	putchar('\n');
+}
+
+/**
+ * table_print_part() - print what there is room for of a table, as text
+ * @table: the table
+ * @rows: how many; 0 for all
+ * @columns: as for text_print()
+ */
+void table_print_part(const struct table *table, unsigned int rows,
+		      unsigned int columns)
+{
+	char *text;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		exit(compch_no_memory());
+	table_text(table, out, rows);
+	if (fclose(out))
+		exit(compch_no_memory());
+	text_print(text, columns);
+	free(text);
 }

@@ -202,20 +202,26 @@ static struct table *sample_table(const struct sample *sample)
 	return table;
 }
 
-static unsigned int terminal_rows(void)
+/* 0 is not known, or too few to care */
+static void terminal_size(unsigned int *rows, unsigned int *width)
 {
 	struct winsize size;
 
-	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || size.ws_row < 5)
-		return 0;
-	return size.ws_row;
+	*rows = 0;
+	*width = 0;
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size))
+		return;
+	if (size.ws_row >= 5)
+		*rows = size.ws_row;
+	*width = size.ws_col;
 }
 
 static void print(const struct sample *sample, double sum, bool batch,
 		  bool first)
 {
 	struct table *table = sample_table(sample);
-	unsigned int rows = batch ? 0 : terminal_rows();
+	unsigned int rows = 0, width = 0;
+	char *heading;
 
 	if (compch_json) {
 		if (!first)
@@ -223,13 +229,18 @@ static void print(const struct sample *sample, double sum, bool batch,
 		json_newline(1);
 		table_print_level(table, 1);
 	} else {
-		if (!batch)
+		if (!batch) {
+			terminal_size(&rows, &width);
 			/* Home, and clear what is there. */
 			fputs("\033[H\033[J", stdout);
-		printf("%zu CQs on channels, %.1f events/s\n",
-		       sample->records.count, sum);
+		}
+		if (asprintf(&heading, "%zu CQs on channels, %.1f events/s\n",
+			     sample->records.count, sum) < 0)
+			exit(compch_no_memory());
+		text_print(heading, width);
+		free(heading);
 		/* Two lines of headings, and one for the cursor */
-		table_print(table, rows ? rows - 3 : 0);
+		table_print_part(table, rows ? rows - 3 : 0, width);
 		if (batch)
 			putchar('\n');
 	}
