@@ -397,8 +397,27 @@ rm -r "$class/other0" "$class/taken0" "$class/mlx5_0" \
 	"$root/sys/class/infiniband_verbs"/uverbs[123]
 finding "boot" "warning  boot: the module is not loaded at boot*" 0
 mkdir -p "$root/etc/modules-load.d"
-printf '# ours\nib_uverbs\nib_compch\n' >"$root/etc/modules-load.d/compch.conf"
-finding "boot, again" "ok       boot: the module is loaded at boot*" 0
+printf '# ours\nib_uverbs\nib_compch\n' >"$root/etc/modules-load.d/compch.disabled"
+finding "boot, by a file that is not read" \
+	"warning  boot: the module is not loaded at boot*" 0
+mv "$root/etc/modules-load.d/compch.disabled" "$root/etc/modules-load.d/compch.conf"
+finding "boot, after drivers" "warning  boot: *, but modprobe.d does not *" 0
+mkdir -p "$root/usr/lib/modprobe.d"
+echo 'softdep ib_core pre: ib_compch' >"$root/usr/lib/modprobe.d/wrong.conf"
+cp boot/modprobe.conf "$root/usr/lib/modprobe.d/compch.conf.old"
+finding "boot, after drivers all the same" \
+	"warning  boot: *, but modprobe.d does not *" 0
+cp boot/modprobe.conf "$root/usr/lib/modprobe.d/compch.conf"
+finding "boot, before drivers" \
+	"ok       boot: the module is loaded at boot, before drivers *" 0
+cp boot/modules-load.conf "$root/etc/modules-load.d/compch.conf"
+finding "boot, by our own files" "ok       boot: *" 0
+mkdir "$root/etc/modprobe.d"
+ln -s /dev/null "$root/etc/modprobe.d/compch.conf"
+finding "boot, with a file that hides ours" \
+	"warning  boot: *, but modprobe.d does not *" 0
+rm "$root/etc/modules-load.d/compch.conf" "$root/etc/modprobe.d/compch.conf"
+finding "boot, by modprobe alone" "warning  boot: *, but modules-load.d does not *" 0
 finding "memory" "ok       memory: a process may lock as much as it likes" 0
 printf '%s\n' "$limits" \
 	"Max open files            64                   1048576              files" \

@@ -129,34 +129,110 @@ static bool check_module(const char *release)
 	return sys_exists("/sys/module/ib_compch");
 }
 
-/* Does a file of modules-load.d(5) name the module? */
-static bool is_loaded_by(const char *dir)
-{
-	char **names = sys_list("%s", dir), **name, *text, *rest, *line;
-	bool found = false;
+/* Where configuration is; a file hides those of its name in what comes after. */
+static const char *const config_dirs[] = {
+	"/etc", "/run", "/usr/local/lib", "/usr/lib", "/lib",
+};
 
-	for (name = names; *name && !found; name++) {
-		text = sys_read("%s/%s", dir, *name);
-		rest = text;
-		while (rest && (line = strsep(&rest, "\n")))
-			if (!strncmp(line, "ib_compch", 9) &&
-			    (!line[9] || line[9] == ' '))
-				found = true;
-		free(text);
+static bool is_hidden(size_t dir, const char *folder, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < dir; i++)
+		if (sys_exists("%s/%s/%s", config_dirs[i], folder, name))
+			return true;
+	return false;
+}
+
+/* Does a line of a configuration say so?  Only *.conf is read. */
+static bool config_says(const char *folder, bool (*says)(char *line))
+{
+	char **names, **name, *text, *rest, *line, *end;
+	bool found = false;
+	size_t dir;
+
+	for (dir = 0; dir < ARRAY_SIZE(config_dirs); dir++) {
+		names = sys_list("%s/%s", config_dirs[dir], folder);
+		for (name = names; *name && !found; name++) {
+			end = strrchr(*name, '.');
+			if (!end || strcmp(end, ".conf") ||
+			    is_hidden(dir, folder, *name))
+				continue;
+			text = sys_read("%s/%s/%s", config_dirs[dir], folder,
+					*name);
+			rest = text;
+			while (rest && !found && (line = strsep(&rest, "\n")))
+				found = says(line);
+			free(text);
+		}
+		sys_list_free(names);
 	}
-	sys_list_free(names);
 	return found;
+}
+
+static char *next_word(char **line)
+{
+	char *word;
+
+	do
+		word = strsep(line, " \t\r");
+	while (word && !*word);
+	return word;
+}
+
+/* Is it there, and the module's name?  "-" is as good as "_". */
+static bool is_module(const char *word, const char *module)
+{
+	if (!word)
+		return false;
+	for (; *word && *module; word++, module++)
+		if (*word != *module && (*word != '-' || *module != '_'))
+			return false;
+	return *word == *module;
+}
+
+/* modules-load.d(5) */
+static bool loads_module(char *line)
+{
+	return is_module(next_word(&line), "ib_compch") && !next_word(&line);
+}
+
+/* modprobe.d(5) */
+static bool follows_core(char *line)
+{
+	const char *word = next_word(&line);
+	bool post = false;
+
+	if (!word || strcmp(word, "softdep") ||
+	    !is_module(next_word(&line), "ib_core"))
+		return false;
+	while ((word = next_word(&line))) {
+		if (!strcmp(word, "pre:") || !strcmp(word, "post:"))
+			post = word[1] == 'o';
+		else if (post && is_module(word, "ib_compch"))
+			return true;
+	}
+	return false;
 }
 
 static void check_boot(void)
 {
-	if (is_loaded_by("/etc/modules-load.d") ||
-	    is_loaded_by("/usr/lib/modules-load.d") ||
-	    is_loaded_by("/run/modules-load.d"))
-		say("boot", FINE, NULL, "the module is loaded at boot");
+	static const char advice[] =
+		"see \"Use it on an RDMA host\" in README.md";
+	bool loaded = config_says("modules-load.d", loads_module);
+	bool follows = config_says("modprobe.d", follows_core);
+
+	if (loaded && follows)
+		say("boot", FINE, NULL,
+		    "the module is loaded at boot, before drivers of devices");
+	else if (loaded)
+		say("boot", WARNING, advice,
+		    "the module is loaded at boot, but modprobe.d does not make it come before drivers of devices");
+	else if (follows)
+		say("boot", WARNING, advice,
+		    "the module comes before drivers of devices, but modules-load.d does not load it if something else has loaded ib_core");
 	else
-		say("boot", WARNING,
-		    "see \"Use it on an RDMA host\" in README.md",
+		say("boot", WARNING, advice,
 		    "the module is not loaded at boot, so devices will be there before it");
 }
 
