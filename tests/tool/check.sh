@@ -86,7 +86,28 @@ if chown 1 "$tmp/setuid" 2>/dev/null && chmod 4755 "$tmp/setuid"; then
 	expect "with privileges of its own" 125 "" \
 		"*'$tmp/setuid'*: it runs with privileges of its own" \
 		"$compch" run "$tmp/setuid"
+	# That it cannot be read makes no difference.
+	mkdir "$tmp/bin"
+	cp "$compch" "$library" "$tmp/bin"
+	chmod 711 "$tmp"
+	nobody=(setpriv --reuid nobody --regid nogroup --clear-groups
+		"$tmp/bin/compch" run --require)
+	chmod 4711 "$tmp/setuid"
+	expect "with privileges of its own, and not to be read" 125 "" \
+		"*'$tmp/setuid'*: it runs with privileges of its own" \
+		"${nobody[@]}" "$tmp/setuid"
+	chmod 711 "$tmp/setuid"
+	expect "without these, and not to be read" 0 "" "" \
+		"${nobody[@]}" "$tmp/setuid"
 fi
+# The header of a program: what it is for is in bytes 4, 5, 18 and 19.
+for byte in 4 5 19; do
+	cc -o "$tmp/foreign" "$tmp/prog.c"
+	printf '\003' | dd of="$tmp/foreign" bs=1 seek=$byte conv=notrunc status=none
+	expect "for another machine, by byte $byte" 125 "" \
+		"*'$tmp/foreign'*: it is for another machine *" \
+		"$compch" run --require "$tmp/foreign"
+done
 
 mkdir "$tmp/a:b"
 cp "$compch" "$library" "$tmp/a:b/"

@@ -3,8 +3,9 @@
  * compch run - run a program with the library before libibverbs.
  *
  * The dynamic linker does it all, by LD_PRELOAD; where it will not, for a
- * program that is statically linked or runs with more privileges than its
- * caller, "compch run" says so instead of running the program on stock channels.
+ * program that is statically linked, runs with more privileges than its caller,
+ * or is of another architecture, "compch run" says so instead of running the
+ * program on stock channels.
  */
 #include <elf.h>
 #include <errno.h>
@@ -115,22 +116,29 @@ static char *find_program(const char *name, char *path, size_t size)
 	return NULL;
 }
 
-/* Is it an ELF program without a dynamic linker? */
-static bool is_static(int fd)
+/* What this program begins with; the library was built with it. */
+extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
+
+/* Is it an ELF program that cannot load a library of ours? */
+static bool is_foreign(const ElfW(Ehdr) *header)
 {
-	ElfW(Ehdr) header;
+	/* In the other class, the machine is at the same place. */
+	return header->e_ident[EI_CLASS] != __ehdr_start.e_ident[EI_CLASS] ||
+	       header->e_ident[EI_DATA] != __ehdr_start.e_ident[EI_DATA] ||
+	       header->e_machine != __ehdr_start.e_machine;
+}
+
+/* Is it one without a dynamic linker? */
+static bool is_static(int fd, const ElfW(Ehdr) *header)
+{
 	ElfW(Phdr) segment;
 	int i;
 
-	if (pread(fd, &header, sizeof(header), 0) != sizeof(header) ||
-	    memcmp(header.e_ident, ELFMAG, SELFMAG) ||
-	    header.e_ident[EI_CLASS] !=
-	    (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32) ||
-	    header.e_phentsize != sizeof(segment))
+	if (header->e_phentsize != sizeof(segment))
 		return false;
-	for (i = 0; i < header.e_phnum; i++) {
+	for (i = 0; i < header->e_phnum; i++) {
 		if (pread(fd, &segment, sizeof(segment),
-			  header.e_phoff + i * sizeof(segment)) !=
+			  header->e_phoff + i * sizeof(segment)) !=
 		    sizeof(segment))
 			return false;
 		if (segment.p_type == PT_INTERP)
@@ -139,25 +147,40 @@ static bool is_static(int fd)
 	return true;
 }
 
+/* Why an ELF program will not load the library, or NULL */
+static const char *no_library(int fd)
+{
+	ElfW(Ehdr) header = {};
+
+	/* One of the other class may be shorter than that. */
+	if (pread(fd, &header, sizeof(header), 0) < EI_NIDENT ||
+	    memcmp(header.e_ident, ELFMAG, SELFMAG))
+		return NULL;
+	if (is_foreign(&header))
+		return "it is for another machine than the library, or of another word size";
+	if (is_static(fd, &header))
+		return "it is statically linked";
+	return NULL;
+}
+
 /* Why the dynamic linker will not preload anything, or NULL */
 static const char *no_preload(const char *path)
 {
-	const char *why = NULL;
+	const char *why;
 	struct stat st;
 	int fd;
 
+	/* It may be executable and not readable. */
+	if (stat(path, &st))
+		return NULL;
+	if (((st.st_mode & S_ISUID) && st.st_uid != geteuid()) ||
+	    ((st.st_mode & S_ISGID) && st.st_gid != getegid()) ||
+	    (geteuid() && getxattr(path, "security.capability", NULL, 0) > 0))
+		return "it runs with privileges of its own";
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return NULL;
-	if (fstat(fd, &st))
-		why = NULL;
-	else if (((st.st_mode & S_ISUID) && st.st_uid != geteuid()) ||
-		 ((st.st_mode & S_ISGID) && st.st_gid != getegid()) ||
-		 (geteuid() && fgetxattr(fd, "security.capability", NULL,
-					 0) > 0))
-		why = "it runs with privileges of its own";
-	else if (is_static(fd))
-		why = "it is statically linked";
+	why = no_library(fd);
 	close(fd);
 	return why;
 }
