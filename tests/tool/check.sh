@@ -363,6 +363,21 @@ expect "top loses its file" 1 "\[\[{*}\]\]" "compch: the module *" \
 wait
 mv "$tmp/cqs" "$debug/cqs"
 
+# Whatever is a key has a tag of its own in the manual.
+for command in dev channel cq "top -n 1 -d 0.1" doctor; do
+	# shellcheck disable=SC2086 # words
+	"$compch" "${at[@]}" -j $command >"$tmp/json"
+	expect "keys of ${command%% *} are in compch(8)" 0 "" "" python3 -c '
+import json, sys
+lines = open("userspace/man/compch.8").read().split("\n")
+tags = {word.strip("\",") for tp, tag in zip(lines, lines[1:]) if tp == ".TP"
+        for word in tag.split()[1:]}
+rows = json.load(open(sys.argv[1]))
+while isinstance(rows, list):
+    rows = rows[0]
+print(*sorted(rows.keys() - tags))' "$tmp/json"
+done
+
 expect "adopt, of none" 1 "" "compch: there is no RDMA device 'none0'" \
 	"$compch" adopt none0
 expect "adopt nothing" 2 "" "compch: adopt: which device?*" "$compch" adopt
