@@ -159,11 +159,11 @@ adopt()
 	says '^wrong    device: compch_test0: it was registered before ' \
 		sh -c "'$compch' doctor || [ \$? = 1 ]"
 	mode=$(rdma system)
-	says '^compch_test0 is extended now$' "$compch" adopt compch_test0
+	says '^compch: compch_test0 is extended now$' "$compch" adopt compch_test0
 	extended compch_test0 true
 	extended compch_test1 false
 	[ "$(rdma system)" = "$mode" ] || fail "another mode: $(rdma system)"
-	says '^compch_test0 is extended already$' "$compch" adopt compch_test0
+	says '^compch: compch_test0 is extended already$' "$compch" adopt compch_test0
 	"$COMPCH_BUILD/tests/abi/extended" yes || fail "it is not, really"
 
 	# With another namespace about, no device can be moved.
@@ -179,7 +179,10 @@ adopt()
 	# rxe can be moved since Linux 7; before, this is to be done.
 	"$compch" adopt rxe0 >/tmp/command 2>/tmp/out
 	case $? in
-	0) echo "rxe0 was moved" ;;
+	0)
+		[ ! -s /tmp/command ] || fail "a command: $(cat /tmp/command)"
+		echo "rxe0 was moved"
+		;;
 	1)
 		grep -q '^compch: rxe0: its driver cannot move it' /tmp/out || {
 			cat /tmp/out
@@ -221,7 +224,7 @@ users()
 	grep -q '^compch: compch_test0: --force ' /tmp/out ||
 		fail "no word of --force"
 	extended compch_test0 false
-	says '^compch_test0 is extended now$' \
+	says '^compch: compch_test0 is extended now$' \
 		"$compch" adopt compch_test0 --force
 	extended compch_test0 true
 	kill -0 "$reader" || fail "its user has been killed"

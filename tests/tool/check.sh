@@ -386,6 +386,47 @@ expect "adopt what cannot be" 1 "" \
 	"compch: taken0: its driver uses the module's object ids: *" \
 	"$compch" "${at[@]}" adopt --force taken0
 
+# --- what it adopts ------------------------------------------------------------
+
+# On a host that is made up, with a device that was there before the module
+host=$tmp/host
+class=$host/sys/class/infiniband
+root=$host
+ibdev fake0 uverbs0
+extend fake0 14
+echo 231:192 >"$host/sys/class/infiniband_verbs/uverbs0/dev"
+mkdir -p "$host/sys/module/ib_compch" "$host/dev/infiniband"
+: >"$host/dev/infiniband/uverbs0"
+mkdir -p "$class/fake0/device/driver" "$host/sys/module/fake"
+ln -s ../../../../../module/fake "$class/fake0/device/driver/module"
+root=$tmp/root
+class=$root/sys/class/infiniband
+
+cc -shared -fPIC -Wall -Wextra -Werror -D_GNU_SOURCE -o "$tmp/fake.so" \
+	tests/tool/fake.c -lmnl || exit 1
+
+# adopts TITLE STATUS STDOUT STDERR LOG [VARIABLE=VALUE]... COMMAND... - and this
+# is what it has asked the kernel for.
+adopts()
+{
+	local title=$1 status=$2 out=$3 err=$4 log=$5
+	shift 5
+
+	: >"$tmp/log"
+	expect "adopt: $title" "$status" "$out" "$err" env LD_PRELOAD="$tmp/fake.so" \
+		FAKE_ROOT="$host" FAKE_DEVICE=fake0 FAKE_LOG="$tmp/log" "$@"
+	expect "adopt: $title: what it does" 0 "$log" "" \
+		sh -c "tr '\n' ' ' <'$tmp/log'"
+}
+
+adopts "there and back" 0 "" "compch: fake0 is extended now" \
+	"exclusive move move shared " "$compch" adopt fake0
+adopts "what cannot be moved" 1 "modprobe -r fake && modprobe fake" \
+	"compch: fake0: its driver cannot move it *; this registers it anew:" \
+	"exclusive move shared " FAKE_MOVE=95 "$compch" adopt fake0
+adopts "its output is a command" 0 "" "compch: fake0 is extended now" \
+	"exclusive move move shared " sh -c "sh -c \"\$('$compch' adopt fake0)\""
+
 # --- completion ----------------------------------------------------------------
 
 # completes WORDS TITLE PATTERN - what the last of the words may become; it calls

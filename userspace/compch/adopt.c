@@ -270,6 +270,13 @@ static int share_again(struct netlink *netlink)
 	return ret;
 }
 
+/* Not on standard output, where nothing but a command is. */
+static int is_extended(const char *name, const char *since)
+{
+	fprintf(stderr, "compch: %s is extended %s\n", name, since);
+	return EXIT_SUCCESS;
+}
+
 static int adopt(struct netlink *netlink, const struct device *device)
 {
 	bool shared;
@@ -307,8 +314,7 @@ static int adopt(struct netlink *netlink, const struct device *device)
 	}
 	if (!wait_extended(device->name))
 		return cannot(device, "it has been to another network namespace, in vain");
-	printf("%s is extended now\n", device->name);
-	return compch_flush(EXIT_SUCCESS);
+	return is_extended(device->name, "now");
 }
 
 static int adopt_device(const char *name, bool force)
@@ -324,8 +330,7 @@ static int adopt_device(const char *name, bool force)
 		return EXIT_FAILURE;
 	}
 	if (device->extended == EXTENDED_YES) {
-		printf("%s is extended already\n", name);
-		ret = compch_flush(EXIT_SUCCESS);
+		ret = is_extended(name, "already");
 		goto out;
 	}
 	if (!sys_exists("/sys/class/infiniband/%s/compch", name) ||
