@@ -385,6 +385,9 @@ expect "adopt two" 2 "" "compch: adopt: one device *" "$compch" adopt a b
 expect "adopt what cannot be" 1 "" \
 	"compch: taken0: its driver uses the module's object ids: *" \
 	"$compch" "${at[@]}" adopt --force taken0
+expect "adopt what the tool does not understand" 1 "" \
+	"compch: other0: the module's interface has another version: install *" \
+	"$compch" "${at[@]}" adopt --force other0
 
 # --- what it adopts ------------------------------------------------------------
 
@@ -399,8 +402,6 @@ mkdir -p "$host/sys/module/ib_compch" "$host/dev/infiniband"
 : >"$host/dev/infiniband/uverbs0"
 mkdir -p "$class/fake0/device/driver" "$host/sys/module/fake"
 ln -s ../../../../../module/fake "$class/fake0/device/driver/module"
-root=$tmp/root
-class=$root/sys/class/infiniband
 
 cc -shared -fPIC -Wall -Wextra -Werror -D_GNU_SOURCE -o "$tmp/fake.so" \
 	tests/tool/fake.c -lmnl || exit 1
@@ -424,8 +425,20 @@ adopts "there and back" 0 "" "compch: fake0 is extended now" \
 adopts "what cannot be moved" 1 "modprobe -r fake && modprobe fake" \
 	"compch: fake0: its driver cannot move it *; this registers it anew:" \
 	"exclusive move shared " FAKE_MOVE=95 "$compch" adopt fake0
+mv "$host/sys/class/infiniband_verbs" "$tmp/verbs"
+adopts "without uverbs" 1 "" "compch: fake0: it has no uverbs device: *" "" \
+	"$compch" adopt fake0
+mv "$tmp/verbs" "$host/sys/class/infiniband_verbs"
+echo 2 >"$class/fake0/compch/abi_version"
+adopts "of another version" 1 "" \
+	"compch: fake0: the module's interface has another version: install *" "" \
+	"$compch" adopt fake0
+echo 1 >"$class/fake0/compch/abi_version"
 adopts "its output is a command" 0 "" "compch: fake0 is extended now" \
 	"exclusive move move shared " sh -c "sh -c \"\$('$compch' adopt fake0)\""
+
+root=$tmp/root
+class=$root/sys/class/infiniband
 
 # --- completion ----------------------------------------------------------------
 

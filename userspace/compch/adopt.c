@@ -333,8 +333,8 @@ static int adopt_device(const char *name, bool force)
 		ret = is_extended(name, "already");
 		goto out;
 	}
-	if (!sys_exists("/sys/class/infiniband/%s/compch", name) ||
-	    device->extended == EXTENDED_UNKNOWN || !device->abi) {
+	/* For any other reason it would come back as it was. */
+	if (!device->adoptable) {
 		compch_error("%s: %s: %s", name, device->why, device->advice);
 		goto out;
 	}

@@ -114,6 +114,7 @@ enum extended {
  * @extended: can it have channels of the module?
  * @why: if not, or if that is not known
  * @advice: and what to do then
+ * @adoptable: not, and because it was there before the module
  */
 struct device {
 	char *name;
@@ -123,6 +124,7 @@ struct device {
 	enum extended extended;
 	const char *why;
 	const char *advice;
+	bool adoptable;
 };
 
 struct device *device_get(const char *name);

@@ -160,6 +160,7 @@ static void find_out(struct device *device, bool known, unsigned int driver_id)
 	case EPROTONOSUPPORT:
 		is_not(device, "it was registered before the module was loaded",
 		       ADOPT);
+		device->adoptable = true;
 		break;
 	case EINVAL:
 	case EBADF:
