@@ -414,7 +414,9 @@ adopts()
 	shift 5
 
 	: >"$tmp/log"
-	expect "adopt: $title" "$status" "$out" "$err" env LD_PRELOAD="$tmp/fake.so" \
+	# Who has started this may ignore some.
+	expect "adopt: $title" "$status" "$out" "$err" \
+		env --default-signal=HUP,INT,TERM LD_PRELOAD="$tmp/fake.so" \
 		FAKE_ROOT="$host" FAKE_DEVICE=fake0 FAKE_LOG="$tmp/log" "$@"
 	expect "adopt: $title: what it does" 0 "$log" "" \
 		sh -c "tr '\n' ' ' <'$tmp/log'"
@@ -425,6 +427,12 @@ adopts "there and back" 0 "" "compch: fake0 is extended now" \
 adopts "what cannot be moved" 1 "modprobe -r fake && modprobe fake" \
 	"compch: fake0: its driver cannot move it *; this registers it anew:" \
 	"exclusive move shared " FAKE_MOVE=95 "$compch" adopt fake0
+for signal in HUP INT TERM; do
+	number=$(kill -l $signal)
+	adopts "SIG$signal while no device is shared" $((128 + number)) "" "" \
+		"exclusive move move shared " "FAKE_SIGNAL=$number" \
+		"$compch" adopt fake0
+done
 mv "$host/sys/class/infiniband_verbs" "$tmp/verbs"
 adopts "without uverbs" 1 "" "compch: fake0: it has no uverbs device: *" "" \
 	"$compch" adopt fake0

@@ -14,6 +14,7 @@
 #include <getopt.h>
 #include <limits.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -277,33 +278,54 @@ static int is_extended(const char *name, const char *since)
 	return EXIT_SUCCESS;
 }
 
+/*
+ * While it is shared, no device moves.  No signal ends this half done: who is in a
+ * hurry would leave all devices exclusive, or this one far away.
+ *
+ * @moved is set if the device has been asked to move.
+ */
+static int round_trip_exclusively(struct netlink *netlink,
+				  const struct device *device, bool shared,
+				  bool *moved)
+{
+	sigset_t all, old;
+	int ret = 0, error;
+
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, &old);
+	if (shared)
+		ret = netlink_set_shared(netlink, false);
+	*moved = !ret;
+	if (*moved)
+		ret = round_trip(device);
+	if (*moved && shared) {
+		error = share_again(netlink);
+		if (error)
+			compch_error("the devices are still exclusive: %s; 'rdma system set netns shared' undoes it",
+				     strerror(error));
+	}
+	/* Now it may end. */
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	return ret;
+}
+
 static int adopt(struct netlink *netlink, const struct device *device)
 {
-	bool shared;
-	int ret, error;
+	bool shared, moved;
+	int ret;
 
 	ret = netlink_get_shared(netlink, &shared);
 	if (ret) {
 		compch_error("rdma netlink: %s", strerror(ret));
 		return EXIT_FAILURE;
 	}
-	/* While it is shared, no device moves. */
-	if (shared) {
-		ret = netlink_set_shared(netlink, false);
-		if (ret == EBUSY)
-			return cannot(device, "all network namespaces share the devices, and there are others");
-		if (ret) {
-			compch_error("%s: cannot give it to one network namespace: %s",
-				     device->name, strerror(ret));
-			return EXIT_FAILURE;
-		}
-	}
-	ret = round_trip(device);
-	if (shared) {
-		error = share_again(netlink);
-		if (error)
-			compch_error("the devices are still exclusive: %s; 'rdma system set netns shared' undoes it",
-				     strerror(error));
+	ret = round_trip_exclusively(netlink, device, shared, &moved);
+	if (!moved && ret == EBUSY)
+		return cannot(device, "all network namespaces share the devices, and there are others");
+	if (!moved) {
+		compch_error("%s: cannot give it to one network namespace: %s",
+			     device->name, strerror(ret));
+		return EXIT_FAILURE;
 	}
 	if (ret == EOPNOTSUPP)
 		return cannot(device, "its driver cannot move it to another network namespace");
