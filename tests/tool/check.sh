@@ -433,6 +433,33 @@ for signal in HUP INT TERM; do
 		"exclusive move move shared " "FAKE_SIGNAL=$number" \
 		"$compch" adopt fake0
 done
+# The numbers are those of /dev/zero, /dev/full and /dev/random.
+for file in verbs/uverbs0=1:5 mad/umad0=1:7 mad/issm0=1:8 mad/umad1=1:9; do
+	path=$host/sys/class/infiniband_${file%=*}
+	mkdir -p "$path"
+	echo fake0 >"$path/ibdev"
+	echo "${file#*=}" >"$path/dev"
+done
+echo other0 >"$host/sys/class/infiniband_mad/umad1/ibdev"
+mkdir -p "$host/proc/42/fd" "$host/proc/43/fd"
+printf 'a\302\233m\033[m\n' >"$host/proc/42/comm"
+echo other >"$host/proc/43/comm"
+# umad1 is another device's.
+ln -s /dev/urandom "$host/proc/43/fd/3"
+ln -s /dev/null "$host/proc/42/fd/0"
+for file in zero full random; do
+	ln -sf "/dev/$file" "$host/proc/42/fd/7"
+	lines=2 adopts "with a user of /dev/$file" 1 "" \
+		"compch: fake0 is used by process 42 (a?m?\[m)
+compch: fake0: --force would take it away from them" "" "$compch" adopt fake0
+done
+lines=2 adopts "with a user, by force" 0 "" \
+	"compch: fake0 is used by process 42 *
+compch: fake0 is extended now" "exclusive move move shared " \
+	"$compch" adopt --force fake0
+rm "$host/proc/42/fd/7"
+adopts "with no user left" 0 "" "compch: fake0 is extended now" \
+	"exclusive move move shared " "$compch" adopt fake0
 mv "$host/sys/class/infiniband_verbs" "$tmp/verbs"
 adopts "without uverbs" 1 "" "compch: fake0: it has no uverbs device: *" "" \
 	"$compch" adopt fake0

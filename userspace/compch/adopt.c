@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -39,13 +40,48 @@ static void usage(FILE *out)
 
 /* --- by whom it is used ----------------------------------------------------- */
 
-/* Has the process the device's file open? */
-static bool has_open(const char *pid, dev_t dev)
+/**
+ * struct nodes - the files in /dev/infiniband/ that are of one RDMA device
+ * @count: how many
+ * @all: their numbers
+ */
+struct nodes {
+	size_t count;
+	dev_t *all;
+};
+
+/* Those of a class, as it has them itself: not all need be in this /dev. */
+static void nodes_add(struct nodes *nodes, const char *class,
+		      const char *device)
+{
+	char **names = sys_list("/sys/class/%s", class), **name, *ibdev, *text;
+	unsigned int major, minor;
+
+	for (name = names; *name; name++) {
+		ibdev = sys_read("/sys/class/%s/%s/ibdev", class, *name);
+		text = sys_read("/sys/class/%s/%s/dev", class, *name);
+		if (ibdev && !strcmp(ibdev, device) && text &&
+		    sscanf(text, "%u:%u", &major, &minor) == 2) {
+			nodes->all = reallocarray(nodes->all, nodes->count + 1,
+						  sizeof(*nodes->all));
+			if (!nodes->all)
+				exit(compch_no_memory());
+			nodes->all[nodes->count++] = makedev(major, minor);
+		}
+		free(ibdev);
+		free(text);
+	}
+	sys_list_free(names);
+}
+
+/* Has the process one of them open? */
+static bool has_open(const char *pid, const struct nodes *nodes)
 {
 	char path[PATH_MAX];
 	struct dirent *entry;
 	bool found = false;
 	struct stat st;
+	size_t i;
 	DIR *dir;
 
 	snprintf(path, sizeof(path), "/proc/%s/fd", pid);
@@ -54,9 +90,11 @@ static bool has_open(const char *pid, dev_t dev)
 		return false;
 	while (!found && (entry = readdir(dir))) {
 		if (entry->d_name[0] == '.' ||
-		    fstatat(dirfd(dir), entry->d_name, &st, 0))
+		    fstatat(dirfd(dir), entry->d_name, &st, 0) ||
+		    !S_ISCHR(st.st_mode))
 			continue;
-		found = S_ISCHR(st.st_mode) && st.st_rdev == dev;
+		for (i = 0; i < nodes->count; i++)
+			found |= st.st_rdev == nodes->all[i];
 	}
 	closedir(dir);
 	return found;
@@ -65,30 +103,28 @@ static bool has_open(const char *pid, dev_t dev)
 /* Prints a line for each process that uses it; returns how many. */
 static unsigned int processes(const struct device *device)
 {
+	char **pids, **pid, *comm;
+	struct nodes nodes = {};
 	unsigned int count = 0;
-	char **pids, **pid, *path, *comm;
-	struct stat st;
 
-	if (!device->uverbs)
-		return 0;
-	path = sys_path("/dev/infiniband/%s", device->uverbs);
-	if (stat(path, &st) || !S_ISCHR(st.st_mode)) {
-		free(path);
-		return 0;
-	}
-	free(path);
+	nodes_add(&nodes, "infiniband_verbs", device->name);
+	/* Managers of subnets and the like, by umadN and issmN */
+	nodes_add(&nodes, "infiniband_mad", device->name);
 	pids = sys_list("/proc");
 	for (pid = pids; *pid; pid++) {
 		if (strspn(*pid, "0123456789") != strlen(*pid) ||
-		    !has_open(*pid, st.st_rdev))
+		    !has_open(*pid, &nodes))
 			continue;
 		comm = sys_read("/proc/%s/comm", *pid);
+		if (comm)
+			text_clean(comm);
 		compch_error("%s is used by process %s (%s)", device->name,
 			     *pid, comm ? comm : "?");
 		free(comm);
 		count++;
 	}
 	sys_list_free(pids);
+	free(nodes.all);
 	return count;
 }
 
