@@ -469,6 +469,19 @@ adopts "of another version" 1 "" \
 	"compch: fake0: the module's interface has another version: install *" "" \
 	"$compch" adopt fake0
 echo 1 >"$class/fake0/compch/abi_version"
+# One that has a driver for RDMA alone, as irdma is on ice or i40e
+for name in mlx5_core.rdma.0 ice.roce.0 i40e.iwarp.0; do
+	path=$class/fake0/device/$name
+	mkdir -p "$path"
+	ln -s ../../../../../bus/auxiliary "$path/subsystem"
+	ln -s ../../../../../bus/auxiliary/drivers/some.rdma "$path/driver"
+	bus=/sys/bus/auxiliary/drivers/some.rdma
+	adopts "what cannot be moved, by $name" 1 \
+		"echo $name >$bus/unbind && echo $name >$bus/bind" \
+		"compch: fake0: its driver cannot move it *" \
+		"exclusive move shared " FAKE_MOVE=95 "$compch" adopt fake0
+	rm -r "$path"
+done
 adopts "its output is a command" 0 "" "compch: fake0 is extended now" \
 	"exclusive move move shared " sh -c "sh -c \"\$('$compch' adopt fake0)\""
 

@@ -154,6 +154,18 @@ static char *netdev_of(const char *device)
 	return netdev;
 }
 
+/* Has an auxiliary device this name because it is for RDMA? */
+static bool is_for_rdma(const char *name)
+{
+	static const char *const kinds[] = { ".rdma.", ".roce.", ".iwarp." };
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(kinds); i++)
+		if (strstr(name, kinds[i]))
+			return true;
+	return false;
+}
+
 /* Below the device of the bus, that of a driver for RDMA alone, or NULL */
 static char *auxiliary_of(const char *device)
 {
@@ -163,8 +175,7 @@ static char *auxiliary_of(const char *device)
 	for (name = names; *name && !found; name++) {
 		bus = sys_link_name("/sys/class/infiniband/%s/device/%s/subsystem",
 				    device, *name);
-		if (bus && !strcmp(bus, "auxiliary") &&
-		    (strstr(*name, ".rdma.") || strstr(*name, ".roce."))) {
+		if (bus && !strcmp(bus, "auxiliary") && is_for_rdma(*name)) {
 			found = strdup(*name);
 			if (!found)
 				exit(compch_no_memory());
