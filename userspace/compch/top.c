@@ -4,7 +4,6 @@
  */
 #include <errno.h>
 #include <getopt.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -249,11 +248,9 @@ static void print(const struct sample *sample, double sum, bool batch,
 
 static void rest(double seconds)
 {
-	struct timespec ts = {
-		.tv_sec = seconds,
-		.tv_nsec = (seconds - floor(seconds)) * 1e9,
-	};
+	struct timespec ts = { .tv_sec = seconds };
 
+	ts.tv_nsec = (seconds - ts.tv_sec) * 1e9;
 	while (nanosleep(&ts, &ts) && errno == EINTR)
 		;
 }
