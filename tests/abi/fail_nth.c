@@ -175,6 +175,13 @@ static int create_ring_call(struct state *s)
 	return s->got;
 }
 
+/* The smallest, where no two runs differ in what is allocated for page tables */
+static int create_small_ring_call(struct state *s)
+{
+	s->got = channel_create_ring(&s->ctx, COMPCH_CHANNEL_COALESCE, 1);
+	return s->got;
+}
+
 static void create_undo(struct state *s)
 {
 	ok(fds_are(s, 1));
@@ -398,6 +405,9 @@ static int calls(void)
 	}, create_ring = {
 		"CHANNEL CREATE with a ring", create_ring_call, create_undo,
 		create_intact
+	}, create_small_ring = {
+		"CHANNEL CREATE with a small ring", create_small_ring_call,
+		create_undo, create_intact
 	}, assoc = {
 		"ASSOC CREATE", assoc_call, assoc_undo, assoc_intact
 	}, crowded = {
@@ -433,6 +443,7 @@ static int calls(void)
 
 	walk(&s, &create);
 	walk(&s, &create_ring);
+	walk(&s, &create_small_ring);
 	walk(&s, &assoc);
 
 	/* Enough for the module's table to grow, at the next one */
