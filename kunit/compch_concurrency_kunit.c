@@ -461,14 +461,19 @@ static void concurrency_race(struct kunit *test)
 	for (i = 0; i < NR_QUEUES * NR_READERS; i++)
 		race->reader[i].task = race_run(test, race_reader,
 						&race->reader[i]);
-	atomic_set(&race->producing, NR_SOURCES);
-	for (i = 0; i < NR_SOURCES; i++)
-		race->source[i].thread = race_run(test, race_producer,
-						  &race->source[i]);
 	if (c->move)
 		race->mover = race_run(test, race_mover, race);
 	if (c->cancel)
 		race->canceller = race_run(test, race_canceller, race);
+	/* Those who fire may be through before anybody else on this CPU begins. */
+	KUNIT_EXPECT_TRUE(test,
+			  compch_test_until((!c->move || READ_ONCE(race->moves)) &&
+					    (!c->cancel ||
+					     READ_ONCE(race->cancels))));
+	atomic_set(&race->producing, NR_SOURCES);
+	for (i = 0; i < NR_SOURCES; i++)
+		race->source[i].thread = race_run(test, race_producer,
+						  &race->source[i]);
 
 	race_interfere(test, c);
 	KUNIT_EXPECT_NE(test,
