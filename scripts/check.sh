@@ -202,6 +202,7 @@ check "kernel versions matter in compat/ alone" silent version_tests
 check "documents are well formed" silent documents
 check "manual pages are well formed" silent manual_pages
 check "what can be observed is documented" scripts/check-observed.sh
+check "README.md has the clients' results" scripts/clients-table.sh --check
 check "mutations apply, and their tests are there" silent mutations
 check "the library and the tool build" scripts/check-api.sh build
 check "the library's symbols are those of its map" scripts/check-api.sh exported
