@@ -589,13 +589,43 @@ static int unload_module(void)
 	return syscall(SYS_delete_module, "ib_compch", 0) ? -errno : 0;
 }
 
+/*
+ * Loads the module, and has the allocations fail from @first on, one each time.
+ * Returns how many there were.
+ */
+static unsigned int load_walk(int ko, unsigned int first, int *failed,
+			      int *survived)
+{
+	unsigned int nth;
+	bool hit;
+	int ret;
+
+	for (nth = first; nth < FAILURES_MAX; nth++) {
+		check_case("init_module, failure %u", nth);
+		arm(nth);
+		ret = load_module(ko);
+		hit = disarm();
+		if (!ret && !hit)
+			break;
+		ok(hit);
+		if (ret) {
+			++*failed;
+			eq(ret, -ENOMEM);
+			continue;
+		}
+		++*survived;
+		must(unload_module());
+	}
+	ok(nth < FAILURES_MAX);
+	return nth;
+}
+
 static int loading(void)
 {
 	const char *path = getenv("COMPCH_KO");
 	int failed = 0, survived = 0;
-	unsigned int first, nth;
-	int ko, ret;
-	bool hit;
+	unsigned int first, end;
+	int ko, i;
 
 	if (!path)
 		skip("COMPCH_KO does not name the module");
@@ -616,24 +646,13 @@ static int loading(void)
 
 	/* kmemleak prints with a lock held that the console must not come under. */
 	klogctl(6 /* SYSLOG_ACTION_CONSOLE_OFF */, NULL, 0);
-	for (nth = first; nth < FAILURES_MAX; nth++) {
-		check_case("init_module, failure %u", nth);
-		arm(nth);
-		ret = load_module(ko);
-		hit = disarm();
-		if (!ret && !hit)
-			break;
-		ok(hit);
-		if (ret) {
-			failed++;
-			eq(ret, -ENOMEM);
-			continue;
-		}
-		survived++;
+	end = load_walk(ko, first, &failed, &survived);
+	/* As above, for what the module does itself. */
+	for (i = 0; i < 4; i++) {
 		must(unload_module());
+		end = load_walk(ko, end - 40, &failed, &survived);
 	}
 	klogctl(7 /* SYSLOG_ACTION_CONSOLE_ON */, NULL, 0);
-	ok(nth < FAILURES_MAX);
 	ok(failed);
 	printf("from %u: %d failures, %d without consequence\n", first, failed,
 	       survived);
