@@ -555,6 +555,22 @@ inline push_late(q)
 	fi
 }
 
+/* compch_queue_feed(), with the lock */
+inline feed(q)
+{
+	if
+	:: put_back[q] ->
+		put_back[q] = false;
+#ifndef BROKEN_NO_FEED
+		if
+		:: hungry[q] & SAID -> wake(q)
+		:: else -> skip
+		fi
+#endif
+	:: else -> skip
+	fi
+}
+
 /* compch_ring_has_events(): ok */
 inline has_events(q)
 {
@@ -589,6 +605,7 @@ inline has_events(q)
 		s = 0;
 		e = 0
 	}
+	feed(q)
 }
 
 inline say_here(q)
@@ -621,22 +638,6 @@ inline look(q)
 		has_events(q)
 #endif
 #endif
-	fi
-}
-
-/* compch_queue_feed(), before unlock() */
-inline feed(q)
-{
-	if
-	:: put_back[q] ->
-		put_back[q] = false;
-#ifndef BROKEN_NO_FEED
-		if
-		:: hungry[q] & SAID -> wake(q)
-		:: else -> skip
-		fi
-#endif
-	:: else -> skip
 	fi
 }
 
@@ -891,7 +892,6 @@ proctype program(byte me; byte q; byte count)
 		watch(q);
 		lock(q);
 		look(q);
-		feed(q);
 		unlock(q);
 		if
 		:: ok -> awake[me] = true
@@ -1034,7 +1034,6 @@ nothing:
 #else
 	look(q);
 #endif
-	feed(q);
 	unlock(q);
 #endif
 	if
@@ -1057,7 +1056,6 @@ end_edge:		atomic {
 		watch(q);
 		lock(q);
 		look(q);
-		feed(q);
 		unlock(q);
 		if
 		:: ok -> break
@@ -1074,7 +1072,6 @@ end_edge:		atomic {
 		watch(q);
 		lock(q);
 		look(q);
-		feed(q);
 		unlock(q);
 		if
 		:: ok -> break
@@ -1146,6 +1143,7 @@ proctype reader(byte me; byte q; byte count)
 						put_back[q] = true
 					:: else -> skip
 					fi;
+					feed(q);
 					break
 				:: else -> skip
 				fi;
@@ -1205,7 +1203,6 @@ end_read:				awake[me];
 			}
 		:: else -> skip
 		fi;
-		feed(q);
 		unlock(q)
 	:: else -> break
 	od;

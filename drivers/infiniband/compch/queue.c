@@ -426,10 +426,35 @@ void compch_queue_repair(struct compch_queue *queue)
 	compch_queue_wake(queue, NULL);
 }
 
+/*
+ * Whoever has taken from the cells, or removed some, had slots in his hands, and
+ * has put them back, as a program does; and has to ask the same as a program: see
+ * compch_queue_look().  That concerns programs that have looked at the cells
+ * meanwhile, and not who looks under the lock.
+ */
+static void compch_queue_feed(struct compch_queue *queue)
+{
+	struct compch_ring *ring = queue->ring;
+
+	lockdep_assert_held(&queue->lock);
+
+	if (likely(!ring->put_back))
+		return;
+	ring->put_back = false;
+	/* Pairs with a program that says that it is hungry. */
+	smp_mb();
+	if (READ_ONCE(ring->shared->hungry) & ~COMPCH_RING_HUNGRY_HERE)
+		compch_queue_wake(queue, NULL);
+}
+
 static noinline bool compch_queue_ring_has_events(struct compch_queue *queue)
 {
+	bool events;
+
 	compch_queue_push_late(queue);
-	return compch_ring_has_events(queue->ring);
+	events = compch_ring_has_events(queue->ring);
+	compch_queue_feed(queue);
+	return events;
 }
 
 /* --- what both kinds have in common ---------------------------------------- */
@@ -454,7 +479,7 @@ static bool compch_queue_has_events(struct compch_queue *queue)
  *	  (full barrier)		  (full barrier)
  *	look at the cells		look at hungry: CHANNEL WAKE
  *
- * What a program has said stays: see compch_queue_feed().
+ * What a program has said stays, for compch_queue_feed().
  */
 static bool compch_queue_look(struct compch_queue *queue)
 {
@@ -468,27 +493,6 @@ static bool compch_queue_look(struct compch_queue *queue)
 	/* Pairs with what a program does behind its put-back. */
 	smp_mb();
 	return compch_queue_has_events(queue);
-}
-
-/*
- * Whoever looked at the cells in the kernel had slots in his hands, and has put
- * them back, as a program does; and has to ask the same: see above.  That
- * concerns programs that have looked at the cells meanwhile, and not who looks
- * under the lock.
- */
-static void compch_queue_feed(struct compch_queue *queue)
-{
-	struct compch_ring *ring = queue->ring;
-
-	lockdep_assert_held(&queue->lock);
-
-	if (likely(!ring) || !ring->put_back)
-		return;
-	ring->put_back = false;
-	/* Pairs with a program that says that it is hungry. */
-	smp_mb();
-	if (READ_ONCE(ring->shared->hungry) & ~COMPCH_RING_HUNGRY_HERE)
-		compch_queue_wake(queue, NULL);
 }
 
 /*
@@ -679,7 +683,6 @@ __poll_t compch_queue_poll(struct compch_queue *queue, struct file *file,
 		events = EPOLLIN | EPOLLRDNORM;
 	else if (queue->closed)
 		events = EPOLLERR;
-	compch_queue_feed(queue);
 	spin_unlock(&queue->lock);
 
 	return events;
@@ -874,6 +877,7 @@ static noinline unsigned int compch_queue_serve_ring(struct compch_queue *queue,
 	}
 	if (n)
 		queue->last_read = now;
+	compch_queue_feed(queue);
 	return n;
 }
 
@@ -1082,7 +1086,6 @@ static int compch_queue_fill(struct compch_queue *queue, struct iov_iter *to,
 			break;
 		if (!compch_queue_has_events(queue))
 			break;
-		compch_queue_feed(queue);
 		spin_unlock(&queue->lock);
 		/* There may be gigabytes to copy. */
 		cond_resched();
@@ -1090,14 +1093,13 @@ static int compch_queue_fill(struct compch_queue *queue, struct iov_iter *to,
 			spin_lock(&queue->lock);
 			break;
 		}
-		stuck = copied ? 0 : stuck + 1;
 		if (short_copy)
 			ret = compch_queue_fault_in(to);
 		/*
 		 * The page may go away again, or a program be faster with what
 		 * is in the ring, time after time.
 		 */
-		if (!ret && stuck > 1 && signal_pending(current))
+		if (!copied && stuck++ && !ret && signal_pending(current))
 			ret = -ERESTARTSYS;
 		spin_lock(&queue->lock);
 		if (ret || queue->cancels || !compch_queue_has_events(queue))
@@ -1142,7 +1144,6 @@ ssize_t compch_queue_read(struct compch_queue *queue, struct iov_iter *to,
 		/* A program may take events, or pretend to, time after time. */
 	} while (!ret && !done && !(vain++ && signal_pending(current)));
 	compch_queue_pass_on(queue);
-	compch_queue_feed(queue);
 	spin_unlock(&queue->lock);
 
 	ret = ret ?: -ERESTARTSYS;
