@@ -94,6 +94,24 @@ mirror()
 sum_passed=0
 sum_failed=0
 sum_skipped=0
+sum_failures=
+
+# failures - from the output of a part: each test that failed, with what was
+# said about it, but for those of its own tests that passed; each one once, though
+# a part that is made of parts has said it twice.
+failures()
+{
+	tr -d '\000\r' | awk '
+		/^# === / { again = $0 == "# === what failed"; next }
+		/^[0-9]+ passed, / { again = 0 }
+		again { next }
+		/^not ok / { left = 20; print; next }
+		!/^# / { left = 0 }
+		/^# +(ok|skip) / || /^# logs are in / { next }
+		/^# \.\.\. [0-9]+ s$/ { next }
+		/^# .*: exit status [0-9]+$/ { print; next }
+		left && left-- { print }'
+}
 
 # step TITLE COMMAND [ARG...]
 #
@@ -112,10 +130,13 @@ step()
 	read -r p f s < <(tr -d '\000' <"$out" | sed -nE \
 		's/^([0-9]+) passed, ([0-9]+) failed, ([0-9]+) skipped$/\1 \2 \3/p' |
 		tail -n 1)
+	sum_failures+=$(failures <"$out" && echo .)
+	sum_failures=${sum_failures%.}
 	rm -f "$out"
 	if [ -z "${s:-}" ] || [ "$((p + f + s))" = 0 ] ||
 	   { [ "$status" != 0 ] && [ "$f" = 0 ]; }; then
 		printf '# %s: exit status %s\n' "$title" "$status"
+		sum_failures+="# $title: exit status $status"$'\n'
 		sum_failed=$((sum_failed + 1))
 	fi
 	sum_passed=$((sum_passed + ${p:-0}))
@@ -136,15 +157,21 @@ prepare()
 	if [ "$status" != 0 ]; then
 		cat "$out"
 		printf '# %s: exit status %s\n' "$title" "$status"
+		sum_failures+="# $title: exit status $status"$'\n'
 		sum_failed=$((sum_failed + 1))
 	fi
 	rm -f "$out"
 	return "$status"
 }
 
-# The last line, and the exit status.
+# The last line, and the exit status. What failed is said again before it: in
+# the output of an hour it is far from the end.
 sum()
 {
+	if [ -n "$sum_failures" ]; then
+		printf '# === what failed\n'
+		printf '%s' "$sum_failures"
+	fi
 	printf '%d passed, %d failed, %d skipped\n' \
 		"$sum_passed" "$sum_failed" "$sum_skipped"
 	[ "$sum_failed" = 0 ]

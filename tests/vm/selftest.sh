@@ -164,5 +164,43 @@ vm plain --name plain --plain "$@" -- 'echo hello'
 tr '\n' ' ' <"$work/plain" >"$work/last"
 check "--plain prints the output alone" "$work/last" '^hello exit status 0 $'
 
+# --- sums of parts ---------------------------------------------------------
+
+part()
+{
+	cat <<'END'
+ok 1 - fine
+not ok 2 - broken # exit status 1
+# ok - its first
+# NOT OK - its second
+#     1 is not 2
+ok 3 - fine too
+# of no interest
+END
+	echo "2 passed, 1 failed, 0 skipped"
+	return 1
+}
+
+part_of_parts()
+{
+	step "the inner one" part
+	prepare "what does not build" sh -c 'exit 3'
+	sum
+}
+
+(
+	step "the outer one" part_of_parts
+	step "dead" false
+	sum
+	echo "exit status $?"
+) >"$work/sum"
+check "the sum counts what failed without a count" "$work/sum" \
+	'^2 passed, 3 failed, 0 skipped$'
+sed '1,/^# dead:/d' "$work/sum" | tr '\n' '|' >"$work/last"
+check "what failed is said once, at the end" "$work/last" \
+	"^# === what failed\|not ok 2 - broken # exit status 1\|# NOT OK - \
+its second\|#     1 is not 2\|# what does not build: exit status 3\|\
+# dead: exit status 1\|2 passed, 3 failed, 0 skipped\|exit status 1\|\$"
+
 printf '%d passed, %d failed, 0 skipped\n' "$passed" "$failed"
 [ "$failed" = 0 ]
