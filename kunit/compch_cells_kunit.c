@@ -434,6 +434,48 @@ static void cells_in_flight(struct kunit *test)
 	TAKES_NONE(test);
 }
 
+static void cells_posted(struct irq_work *work)
+{
+	struct cells_test *t = container_of(work, struct cells_test, in_flight);
+
+	atomic64_inc(&t->source[0].own->posted);
+}
+
+/* An event that is there, and counted as posted only at the next tick */
+static void fire_slowly(struct cells_test *t)
+{
+	atomic64_inc(&t->source[0].pending);
+	compch_ring_add(t->ring, t->source[0].own, 1);
+	t->in_flight = IRQ_WORK_INIT_LAZY(cells_posted);
+	irq_work_queue(&t->in_flight);
+}
+
+/* Whether it is there still or taken, it takes nothing from what is reported. */
+static void cells_in_flight_query(struct kunit *test)
+{
+	struct cells_test *t = test->priv;
+	struct compch_queue_state state;
+
+	fire(test, &t->source[0], 1);
+	TAKES(test, 64, 1);
+	fire_slowly(t);
+	expect_source(test, &t->source[0], 1, 1);
+	irq_work_sync(&t->in_flight);
+
+	fire_slowly(t);
+	compch_queue_query(&t->queue, &state);
+	KUNIT_EXPECT_EQ(test, state.reported, 1ULL);
+	KUNIT_EXPECT_EQ(test, state.pending, 2ULL);
+	irq_work_sync(&t->in_flight);
+
+	TAKES(test, 64, 1, 1);
+	fire_slowly(t);
+	TAKES(test, 64, 1);
+	expect_source(test, &t->source[0], 0, 4);
+	irq_work_sync(&t->in_flight);
+	detach(test, &t->source[0], 4, 0);
+}
+
 /* Counted where there is no ring, an event moves to one, and is not posted again. */
 static void cells_counted_before_move(struct kunit *test)
 {
@@ -656,6 +698,7 @@ static struct kunit_case cells_cases[] = {
 	KUNIT_CASE(cells_in_hands),
 	KUNIT_CASE(cells_held),
 	KUNIT_CASE(cells_in_flight),
+	KUNIT_CASE(cells_in_flight_query),
 	KUNIT_CASE(cells_counted_before_move),
 	KUNIT_CASE(cells_repair),
 	KUNIT_CASE(cells_late),

@@ -137,6 +137,52 @@ static void coalesce(void)
 	takes(8);
 }
 
+/*
+ * What has been taken is reported, no more and no less, though events of the
+ * same CQs come in all the time.
+ */
+static void counts_of(uint64_t flags)
+{
+	static const char *const contexts[] = { "process", "hardirq" };
+	struct compch_channel_info channel;
+	long long seen[2] = {}, all = 0;
+	struct compch_assoc_info info;
+	int i, n, round;
+
+	setup(flags, CQS);
+	for (i = 0; i < 2; i++)
+		must(fire_start(&cqs[i], 0, contexts[i], cpus_online() - 1));
+	for (round = 0; round < 5000; round++) {
+		n = take(1 + round % 16);
+		all += n;
+		while (n--)
+			seen[got[n] == cqs[1].user_handle]++;
+		if (!must(assoc_query(&cqs[round % 2], &info)))
+			eq(info.reported, seen[round % 2]);
+		if (!must(channel_query(&ctx, chan, &channel)))
+			eq(channel.reported, all);
+	}
+	for (i = 0; i < 2; i++) {
+		must(fire_stop(&cqs[i]));
+		must(assoc_query(&cqs[i], &info));
+		eq(info.pending + info.reported + info.merged, fired(&cqs[i]));
+	}
+	printf("info: %lld events, of which %lld were taken\n",
+	       fired(&cqs[0]) + fired(&cqs[1]), all);
+	for (i = 0; i < CQS; i++)
+		eq(cq_off(&cqs[i]), i < 2 ? seen[i] : 0);
+	eq(channel_destroy(&ctx, chan), 0);
+}
+
+static void counts(void)
+{
+	deadline(120);
+	check_case("one by one");
+	counts_of(0);
+	check_case("merging");
+	counts_of(COMPCH_CHANNEL_COALESCE);
+}
+
 static void gone(void)
 {
 	struct compch_assoc_destroy_resp resp;
@@ -805,13 +851,13 @@ static void fuzz(void)
 int main(int argc, char **argv)
 {
 	static void (*const parts[])(void) = {
-		order, coalesce, gone, attention, hungry, bad, killed, stress,
-		fuzz,
+		order, coalesce, counts, gone, attention, hungry, bad, killed,
+		stress, fuzz,
 	};
 	int part;
 
-	part = abi_init(argc, argv, "order coalesce gone attention hungry bad "
-			"killed stress fuzz");
+	part = abi_init(argc, argv, "order coalesce counts gone attention hungry "
+			"bad killed stress fuzz");
 	ours = true;
 	parts[part]();
 	return abi_done();

@@ -282,11 +282,48 @@ static void compch_queue_push_late(struct compch_queue *queue)
  * Waits until all events of a source of a ring are posted that were fired
  * before the call, and counted in @fired.
  */
-static void compch_source_posted(struct compch_source *source, u64 fired)
+static void compch_source_posted(const struct compch_source *source, u64 fired)
 {
-	/* Pairs with compch_queue_post(). */
-	while (atomic64_read_acquire(&source->own->posted) != fired)
+	/* Pairs with compch_queue_post().  Others may be fired meanwhile. */
+	while ((u64)atomic64_read_acquire(&source->own->posted) < fired)
 		cpu_relax();
+}
+
+/*
+ * How many events a source has on its ring, and in @reported how many of those
+ * that were there have been read or taken.
+ *
+ *	here				compch_source_fire(), programs
+ *	----				------------------------------
+ *	look at posted: n		pending + 1
+ *	look at the slot		to the slot (a full barrier)
+ *	look at pending: n fired	from the slot
+ *					posted + 1
+ *
+ * If both are the same no event was on its way in between: in the slot, or taken
+ * from there, and not counted as posted.  Otherwise it is waited for, so that
+ * what somebody has taken is never missing in what is reported then.
+ */
+static u64 compch_source_on_ring(const struct compch_source *source,
+				 u64 *reported)
+{
+	const struct compch_ring_own *own = source->own;
+	u64 posted, fired, left;
+	unsigned int tries;
+
+	for (tries = 0; tries < COMPCH_RING_TRIES; tries++) {
+		/* Pairs with compch_queue_post(). */
+		posted = atomic64_read_acquire(&own->posted);
+		left = compch_ring_left(own, reported);
+		/* Pairs with the barrier of compch_ring_add(), _set(). */
+		smp_rmb();
+		fired = atomic64_read(&source->pending) & ~COMPCH_SOURCE_POSTS;
+		if (posted == fired)
+			break;
+		compch_source_posted(source, fired);
+	}
+
+	return left;
 }
 
 /* What a source has pending whose @fired events are in @queue */
@@ -589,10 +626,6 @@ int compch_queue_close(struct compch_queue *queue, bool force)
 	return ret;
 }
 
-/*
- * Of a ring: programs and those who fire are not stopped, so that an event that
- * is on its way meanwhile may be counted as read, or not at all.
- */
 static void compch_source_query_locked(const struct compch_source *source,
 				       const struct compch_queue *queue,
 				       struct compch_source_state *state)
@@ -607,7 +640,7 @@ static void compch_source_query_locked(const struct compch_source *source,
 	state->merged = source->merged;
 	state->last_read = source->last_read;
 	if (queue->ring) {
-		pending = compch_ring_left(own, &reported);
+		pending = compch_source_on_ring(source, &reported);
 		state->pending = pending;
 		state->reported += reported;
 		state->merged += atomic64_read(&own->merged);

@@ -375,7 +375,8 @@ static inline bool compch_ring_set(struct compch_ring *ring,
 /*
  * Events of a slot, of those that have been posted there; and in @reported, if
  * not NULL, how many of these have been read or taken.  One that is just being
- * posted may have been counted as merged first.
+ * posted may be there already, and counted as merged: see
+ * compch_source_on_ring().
  */
 static inline u64 compch_ring_left(const struct compch_ring_own *own,
 				   u64 *reported)
