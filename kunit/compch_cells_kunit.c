@@ -26,6 +26,8 @@
  * @user: the same for the program
  * @got: to take to
  * @in_flight: an event that is counted, and not posted yet
+ * @ticks: for how long nobody has waited for it
+ * @fired_then: there was another one when somebody did
  * @poller: waits by poll(), once added
  * @wakeups: how often it has been woken
  * @hungry_then: what the ring said when it was, the last time
@@ -41,6 +43,8 @@ struct cells_test {
 	struct compch_ring_user user;
 	u64 got[64];
 	struct irq_work in_flight;
+	unsigned int ticks;
+	bool fired_then;
 	struct wait_queue_entry poller;
 	unsigned int wakeups;
 	u32 hungry_then;
@@ -437,43 +441,65 @@ static void cells_in_flight(struct kunit *test)
 static void cells_posted(struct irq_work *work)
 {
 	struct cells_test *t = container_of(work, struct cells_test, in_flight);
+	struct compch_source *source = &t->source[0];
 
-	atomic64_inc(&t->source[0].own->posted);
+	/* Until somebody waits for it, or, which is a fault, does not */
+	if (atomic64_read(&source->pending) >= 0 && ++t->ticks < 50) {
+		irq_work_queue(work);
+		return;
+	}
+	t->fired_then = compch_test_fire(source);
+	atomic64_inc(&source->own->posted);
 }
 
-/* An event that is there, and counted as posted only at the next tick */
+/* An event that is there, and counted as posted when it is waited for */
 static void fire_slowly(struct cells_test *t)
 {
+	t->ticks = 0;
+	t->fired_then = false;
 	atomic64_inc(&t->source[0].pending);
 	compch_ring_add(t->ring, t->source[0].own, 1);
 	t->in_flight = IRQ_WORK_INIT_LAZY(cells_posted);
 	irq_work_queue(&t->in_flight);
 }
 
-/* Whether it is there still or taken, it takes nothing from what is reported. */
+/*
+ * An event on its way takes nothing from what is reported, be it there still or
+ * taken; and what comes while it is waited for is neither lost nor slept through.
+ */
 static void cells_in_flight_query(struct kunit *test)
 {
 	struct cells_test *t = test->priv;
 	struct compch_queue_state state;
 
+	init_waitqueue_func_entry(&t->poller, poller_woken);
+	add_wait_queue(&t->queue.pollers, &t->poller);
 	fire(test, &t->source[0], 1);
 	TAKES(test, 64, 1);
+	compch_queue_watch(&t->queue);
+	t->wakeups = 0;
 	fire_slowly(t);
 	expect_source(test, &t->source[0], 1, 1);
 	irq_work_sync(&t->in_flight);
+	KUNIT_EXPECT_LT(test, t->ticks, 50U);
+	KUNIT_EXPECT_TRUE(test, t->fired_then);
+	KUNIT_EXPECT_EQ(test, t->wakeups, 1U);
+	expect_source(test, &t->source[0], 2, 1);
 
 	fire_slowly(t);
 	compch_queue_query(&t->queue, &state);
-	KUNIT_EXPECT_EQ(test, state.reported, 1ULL);
-	KUNIT_EXPECT_EQ(test, state.pending, 2ULL);
 	irq_work_sync(&t->in_flight);
+	KUNIT_EXPECT_EQ(test, state.reported, 1ULL);
+	KUNIT_EXPECT_EQ(test, state.pending, 3ULL);
+	TAKES(test, 64, 1, 1, 1, 1);
 
-	TAKES(test, 64, 1, 1);
 	fire_slowly(t);
 	TAKES(test, 64, 1);
-	expect_source(test, &t->source[0], 0, 4);
+	expect_source(test, &t->source[0], 0, 6);
 	irq_work_sync(&t->in_flight);
-	detach(test, &t->source[0], 4, 0);
+	TAKES(test, 64, 1);
+	detach(test, &t->source[0], 7, 0);
+	remove_wait_queue(&t->queue.pollers, &t->poller);
 }
 
 /* Counted where there is no ring, an event moves to one, and is not posted again. */

@@ -282,48 +282,11 @@ static void compch_queue_push_late(struct compch_queue *queue)
  * Waits until all events of a source of a ring are posted that were fired
  * before the call, and counted in @fired.
  */
-static void compch_source_posted(const struct compch_source *source, u64 fired)
+static void compch_source_posted(struct compch_source *source, u64 fired)
 {
-	/* Pairs with compch_queue_post().  Others may be fired meanwhile. */
-	while ((u64)atomic64_read_acquire(&source->own->posted) < fired)
+	/* Pairs with compch_queue_post(). */
+	while (atomic64_read_acquire(&source->own->posted) != fired)
 		cpu_relax();
-}
-
-/*
- * How many events a source has on its ring, and in @reported how many of those
- * that were there have been read or taken.
- *
- *	here				compch_source_fire(), programs
- *	----				------------------------------
- *	look at posted: n		pending + 1
- *	look at the slot		to the slot (a full barrier)
- *	look at pending: n fired	from the slot
- *					posted + 1
- *
- * If both are the same no event was on its way in between: in the slot, or taken
- * from there, and not counted as posted.  Otherwise it is waited for, so that
- * what somebody has taken is never missing in what is reported then.
- */
-static u64 compch_source_on_ring(const struct compch_source *source,
-				 u64 *reported)
-{
-	const struct compch_ring_own *own = source->own;
-	u64 posted, fired, left;
-	unsigned int tries;
-
-	for (tries = 0; tries < COMPCH_RING_TRIES; tries++) {
-		/* Pairs with compch_queue_post(). */
-		posted = atomic64_read_acquire(&own->posted);
-		left = compch_ring_left(own, reported);
-		/* Pairs with the barrier of compch_ring_add(), _set(). */
-		smp_rmb();
-		fired = atomic64_read(&source->pending) & ~COMPCH_SOURCE_POSTS;
-		if (posted == fired)
-			break;
-		compch_source_posted(source, fired);
-	}
-
-	return left;
 }
 
 /* What a source has pending whose @fired events are in @queue */
@@ -379,6 +342,52 @@ static void compch_ring_post(struct compch_queue *queue,
 	else
 		compch_ring_add(ring, own, n);
 	atomic64_add(n, &own->posted);
+}
+
+/*
+ * Counts the events that a source has on the ring of its queue, as they are at
+ * one moment: what somebody has taken by now is reported, and no other event is.
+ *
+ *	here				compch_source_fire(), programs
+ *	----				------------------------------
+ *	look at posted: n		pending + 1
+ *	look at the slot		to the slot (a full barrier)
+ *	look at pending: n fired	from the slot
+ *					posted + 1
+ *
+ * If both are the same no event was on its way in between: in the slot, or taken
+ * from there, and not counted as posted.  If there always is one, others have to
+ * wait, as where a source is moved.
+ */
+static void compch_source_count_ring(struct compch_queue *queue,
+				     struct compch_source *source,
+				     struct compch_ring_counts *counts)
+{
+	const struct compch_ring_own *own = source->own;
+	u64 posted, fired, more;
+	unsigned int tries;
+
+	lockdep_assert_held(&queue->lock);
+
+	for (tries = 0; tries < COMPCH_QUERY_TRIES; tries++) {
+		/* Pairs with compch_queue_post(). */
+		posted = atomic64_read_acquire(&own->posted);
+		compch_ring_count(own, counts);
+		/* Pairs with the barriers of compch_ring_add() and _set(). */
+		smp_rmb();
+		fired = atomic64_read(&source->pending) & ~COMPCH_SOURCE_POSTS;
+		if (likely(posted == fired))
+			return;
+		cpu_relax();
+	}
+
+	fired = compch_source_hold(source);
+	compch_source_posted(source, fired);
+	compch_ring_count(own, counts);
+	more = compch_source_release(source, queue, fired);
+	compch_ring_post(queue, source, more);
+	if (more)
+		compch_queue_wake(queue, NULL);
 }
 
 /*
@@ -626,12 +635,26 @@ int compch_queue_close(struct compch_queue *queue, bool force)
 	return ret;
 }
 
-static void compch_source_query_locked(const struct compch_source *source,
-				       const struct compch_queue *queue,
+/* Somebody has found so many sources with events. */
+static void compch_queue_found(struct compch_queue *queue, u32 sources)
+{
+	if (sources > queue->longest)
+		queue->longest = sources;
+}
+
+/* Somebody has found so many events of a source. */
+static void compch_source_found(struct compch_source *source, u64 pending)
+{
+	if (pending > source->longest)
+		source->longest = pending;
+}
+
+static void compch_source_query_locked(struct compch_source *source,
+				       struct compch_queue *queue,
 				       struct compch_source_state *state)
 {
-	const struct compch_ring_own *own = source->own;
-	u64 pending, reported;
+	struct compch_ring_counts counts;
+	u64 pending;
 
 	lockdep_assert_held(&queue->lock);
 
@@ -640,10 +663,11 @@ static void compch_source_query_locked(const struct compch_source *source,
 	state->merged = source->merged;
 	state->last_read = source->last_read;
 	if (queue->ring) {
-		pending = compch_source_on_ring(source, &reported);
+		compch_source_count_ring(queue, source, &counts);
+		pending = counts.left;
 		state->pending = pending;
-		state->reported += reported;
-		state->merged += atomic64_read(&own->merged);
+		state->reported += counts.reported;
+		state->merged += counts.merged;
 	} else {
 		pending = atomic64_read(&source->pending);
 		state->pending = compch_queue_keeps(queue, pending);
@@ -660,8 +684,8 @@ static void compch_source_query_locked(const struct compch_source *source,
 void compch_queue_query(struct compch_queue *queue,
 			struct compch_queue_state *state)
 {
-	const struct compch_source *source;
 	struct compch_source_state one;
+	struct compch_source *source;
 	u32 waiting = 0;
 
 	state->pending = 0;
@@ -719,20 +743,6 @@ __poll_t compch_queue_poll(struct compch_queue *queue, struct file *file,
 	spin_unlock(&queue->lock);
 
 	return events;
-}
-
-/* A reader has found so many sources with events. */
-static void compch_queue_found(struct compch_queue *queue, u32 sources)
-{
-	if (sources > queue->longest)
-		queue->longest = sources;
-}
-
-/* A reader has found so many events of a source. */
-static void compch_source_found(struct compch_source *source, u64 pending)
-{
-	if (pending > source->longest)
-		source->longest = pending;
 }
 
 /*
@@ -875,6 +885,14 @@ static unsigned int compch_queue_serve_ready(struct compch_queue *queue,
 	return n;
 }
 
+/* How many events a slot has, of all that have been fired */
+static u64 compch_ring_more(const struct compch_ring_own *own,
+			    const struct compch_source *source)
+{
+	return min_t(u64, atomic64_read(own->events) & ~COMPCH_RING_STALE,
+		     atomic64_read(&source->pending) & ~COMPCH_SOURCE_POSTS);
+}
+
 /* The same from the ring.  What is not ours after all is overwritten. */
 static noinline unsigned int compch_queue_serve_ring(struct compch_queue *queue,
 					    struct compch_room *room)
@@ -883,8 +901,8 @@ static noinline unsigned int compch_queue_serve_ring(struct compch_queue *queue,
 	unsigned int n = 0, budget = ring->nr_cells + room->max;
 	struct compch_ring_own *own;
 	u64 now = get_jiffies_64();
+	u64 head, left;
 	bool taken;
-	u64 head;
 	s64 slot;
 
 	while (n < room->max && budget--) {
@@ -901,8 +919,8 @@ static noinline unsigned int compch_queue_serve_ring(struct compch_queue *queue,
 		if (taken && own->source) {
 			own->read++;
 			own->source->last_read = now;
-			trace_compch_report(own->source, queue,
-					    compch_ring_left(own, NULL));
+			left = compch_ring_more(own, own->source);
+			trace_compch_report(own->source, queue, left);
 			n++;
 		} else if (!room->user && own && own->source) {
 			iov_iter_revert(room->to, sizeof(u64));

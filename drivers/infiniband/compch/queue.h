@@ -177,7 +177,8 @@ struct compch_source {
 };
 
 /**
- * struct compch_queue_state - a consistent copy of a queue's state
+ * struct compch_queue_state - a consistent copy of a queue's state; with a ring,
+ * that of each source is
  * @pending:	see struct compch_queue
  * @reported:	see struct compch_queue
  * @merged:	see struct compch_queue; those that are pending and will merge

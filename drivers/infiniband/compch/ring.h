@@ -46,6 +46,9 @@ struct compch_source;
 /* How often others may be faster before somebody gives up */
 #define COMPCH_RING_TRIES	256
 
+/* How often who only wants to know looks, before others have to wait for him */
+#define COMPCH_QUERY_TRIES	16
+
 /**
  * struct compch_ring_own - what the kernel knows of a slot
  * @events:	its count there
@@ -372,24 +375,32 @@ static inline bool compch_ring_set(struct compch_ring *ring,
 	return had & ~COMPCH_RING_STALE;
 }
 
-/*
- * Events of a slot, of those that have been posted there; and in @reported, if
- * not NULL, how many of these have been read or taken.  One that is just being
- * posted may be there already, and counted as merged: see
- * compch_source_on_ring().
+/**
+ * struct compch_ring_counts - events of a slot, of those that are posted there
+ * @left:	that nobody has read or taken
+ * @reported:	that have been
+ * @merged:	that merged with another one
  */
-static inline u64 compch_ring_left(const struct compch_ring_own *own,
-				   u64 *reported)
-{
-	s64 counted = atomic64_read(&own->posted) - atomic64_read(&own->merged);
+struct compch_ring_counts {
 	u64 left;
+	u64 reported;
+	u64 merged;
+};
 
-	counted = max(counted, 0LL);
-	left = min_t(u64, atomic64_read(own->events) & ~COMPCH_RING_STALE,
-		     counted);
-	if (reported)
-		*reported = counted - left;
-	return left;
+/*
+ * One that is just being posted may be there already, and counted as merged: see
+ * compch_source_count_ring().
+ */
+static inline void compch_ring_count(const struct compch_ring_own *own,
+				     struct compch_ring_counts *counts)
+{
+	s64 counted = atomic64_read(&own->posted);
+
+	counts->merged = atomic64_read(&own->merged);
+	counted = max_t(s64, counted - counts->merged, 0);
+	counts->left = min_t(u64, atomic64_read(own->events) &
+				  ~COMPCH_RING_STALE, counted);
+	counts->reported = counted - counts->left;
 }
 
 /*
