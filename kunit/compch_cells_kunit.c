@@ -502,6 +502,32 @@ static void cells_in_flight_query(struct kunit *test)
 	remove_wait_queue(&t->queue.pollers, &t->poller);
 }
 
+/* Readers tell, and so does who asks. */
+static void cells_longest(struct kunit *test)
+{
+	struct cells_test *t = test->priv;
+	struct compch_source_state source;
+	struct compch_queue_state queue;
+	int i;
+
+	fire(test, &t->source[0], 3);
+	fire(test, &t->source[1], 2);
+	for (i = 0; i < 5; i++)
+		KUNIT_EXPECT_GT(test, compch_test_next(&t->queue), 0LL);
+	compch_source_query(&t->source[0], &source);
+	KUNIT_EXPECT_EQ(test, source.longest, 3ULL);
+
+	fire(test, &t->source[0], 4);
+	fire(test, &t->source[1], 1);
+	compch_queue_query(&t->queue, &queue);
+	KUNIT_EXPECT_EQ(test, queue.longest, 2U);
+	TAKES(test, 64, 1, 2, 1, 1, 1);
+	compch_queue_query(&t->queue, &queue);
+	KUNIT_EXPECT_EQ(test, queue.longest, 2U);
+	compch_source_query(&t->source[0], &source);
+	KUNIT_EXPECT_EQ(test, source.longest, 4ULL);
+}
+
 /* Counted where there is no ring, an event moves to one, and is not posted again. */
 static void cells_counted_before_move(struct kunit *test)
 {
@@ -725,6 +751,7 @@ static struct kunit_case cells_cases[] = {
 	KUNIT_CASE(cells_held),
 	KUNIT_CASE(cells_in_flight),
 	KUNIT_CASE(cells_in_flight_query),
+	KUNIT_CASE(cells_longest),
 	KUNIT_CASE(cells_counted_before_move),
 	KUNIT_CASE(cells_repair),
 	KUNIT_CASE(cells_late),

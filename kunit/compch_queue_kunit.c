@@ -1562,6 +1562,20 @@ static void queue_longest_user(struct kunit *test)
 {
 	longest(test, true);
 }
+
+/* Who asks has seen what nobody reads then. */
+static void queue_longest_unread(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+
+	fire(test, &t->source[0], 3);
+	fire(test, &t->source[1], 2);
+	expect_longest(test, &t->queue, 2, &t->source[0], 3);
+	move(test, &t->source[0], &t->other, 0);
+	detach(test, &t->source[1], &t->queue, 0, 2, 0);
+	expect_longest(test, &t->queue, 2, &t->source[2], 0);
+	expect_longest(test, &t->other, 1, &t->source[0], 3);
+}
 #endif
 
 static void queue_last_read(struct kunit *test)
@@ -1985,6 +1999,7 @@ static struct kunit_case queue_cases[] = {
 #if !COMPCH_TEST_RINGS
 	KUNIT_CASE(queue_longest),
 	KUNIT_CASE(queue_longest_user),
+	KUNIT_CASE(queue_longest_unread),
 #endif
 	KUNIT_CASE(queue_last_read),
 	KUNIT_CASE(queue_wakeups),

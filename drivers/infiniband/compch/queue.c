@@ -673,7 +673,9 @@ static void compch_source_query_locked(struct compch_source *source,
 		state->pending = compch_queue_keeps(queue, pending);
 		state->merged += pending - state->pending;
 	}
-	state->longest = max3(source->longest, pending, (u64)!!state->reported);
+	/* They may be taken away before a reader finds them. */
+	compch_source_found(source, pending);
+	state->longest = max(source->longest, (u64)!!state->reported);
 }
 
 /**
@@ -703,7 +705,8 @@ void compch_queue_query(struct compch_queue *queue,
 	state->discarded = queue->discarded;
 	state->last_read = queue->last_read;
 	state->wakeups = READ_ONCE(queue->wakeups);
-	state->longest = max(queue->longest, waiting);
+	compch_queue_found(queue, waiting);
+	state->longest = queue->longest;
 	state->nr_sources = queue->nr_sources;
 	state->cancels = queue->cancels;
 	state->flags = queue->flags;
@@ -920,6 +923,7 @@ static noinline unsigned int compch_queue_serve_ring(struct compch_queue *queue,
 			own->read++;
 			own->source->last_read = now;
 			left = compch_ring_more(own, own->source);
+			compch_source_found(own->source, left + 1);
 			trace_compch_report(own->source, queue, left);
 			n++;
 		} else if (!room->user && own && own->source) {

@@ -105,7 +105,7 @@ DECLARE_TRACEPOINT(compch_wake);
  * @wakeups:	readers that have been woken, and events that have woken who
  *		waits by poll(); changed under the lock of the pollers
  * @longest:	the most sources with events that a reader has found, without a
- *		ring
+ *		ring, or compch_queue_query()
  * @nr_ready:	sources on @ready
  * @nr_sources:	sources attached
  * @cancels:	cancels that no reader has used up
@@ -159,8 +159,8 @@ struct compch_queue {
  * @reported:	events that have been read; from another ring than its own
  * @merged:	events that merged with a queued one; likewise
  * @last_read:	when the last one was read, in jiffies; 0 if none was
- * @longest:	the most events that a reader has found, if more than one;
- *		without a ring
+ * @longest:	the most events that a reader has found, if more than one, or
+ *		a query
  */
 struct compch_source {
 	atomic64_t pending;
