@@ -274,6 +274,9 @@ struct compch_cq {
 	uint32_t base;			/* [C] that sum when it was attached */
 	uint64_t reported;		/* [C] by associations that are gone */
 	uint64_t acks;			/* atomic, see event.c */
+	/* [C] What cq_settle() has taken out of both sides of it */
+	uint64_t settled;
+	uint32_t settled_acks;
 };
 
 /* In compch_cq.acks: somebody waits for cq->cond */

@@ -59,6 +59,8 @@ static struct compch_cq *cq_alloc(void)
 	c->destroying = false;
 	c->base = 0;
 	c->reported = 0;
+	c->settled = 0;
+	c->settled_acks = 0;
 	__atomic_store_n(&c->acks, 0, __ATOMIC_RELAXED);
 	return c;
 }
@@ -284,12 +286,14 @@ static bool cq_device_is_gone(const struct compch_cq *c)
 	return compch_ioctl_channel_query(c->ctx, -1, &info) == EIO;
 }
 
-static void cq_tell(const struct compch_cq *c, int32_t due)
+static void cq_tell(struct compch_cq *c, int32_t due)
 {
+	uint64_t reported = c->settled + c->reported;
+
 	compch_complain("ibv_destroy_cq(): CQ %u of %s waits for acknowledgements: %" PRIu64 " events reported, %" PRIu64 " acknowledged",
 			c->cq->handle,
 			ibv_get_device_name(c->cq->context->device),
-			c->reported, c->reported - due);
+			reported, reported - due);
 }
 
 /*
@@ -348,8 +352,12 @@ static void cq_settle(struct compch_cq *c, bool wait)
 	left = c->base;
 	if (due < 0 && !c->own && c->stock)
 		left -= due; /* of events of the stock channel */
-	if (due < 0 || !wait)
+	if (due < 0)
 		due = 0;
+	c->settled_acks += (uint32_t)c->reported - due;
+	if (!wait)
+		due = 0;
+	c->settled += c->reported - due;
 	cq->comp_events_completed = left - due;
 	c->base = left;
 	c->reported = due;
@@ -649,13 +657,13 @@ int compch_cq_query(struct compch_cq *c, struct compch_cq_info *info)
 	 * of ours.
 	 */
 	pthread_mutex_lock(&c->cq->mutex);
-	acknowledged = compch_cq_acknowledged(c) - c->base;
+	acknowledged = compch_cq_acknowledged(c) - c->base + c->settled_acks;
 	pthread_mutex_unlock(&c->cq->mutex);
 	if (c->ch && !c->destroying)
 		ret = compch_ioctl_assoc_query(c->ctx, c->handle, &assoc);
 	if (!ret) {
 		info->pending = assoc.pending;
-		info->reported = c->reported + assoc.reported;
+		info->reported = c->settled + c->reported + assoc.reported;
 		info->merged = assoc.merged;
 		info->acknowledged = acknowledged;
 		info->reserved = 0;
