@@ -183,6 +183,15 @@
 #define WORK		4
 #define START		run firer(0, 1); run firer(0, 1); \
 			run program(0, 0, 1); run reader(1, 0, 1)
+#elif defined(SCENARIO_QUERY)
+/* Somebody asks what has been taken, while a program takes it, and waits. */
+#define EDGE
+#define ASKS
+#define SOURCES		1
+#define WAITERS		1
+#define WORK		4
+#define START		run firer(0, 1); run firer(0, 1); \
+			run program(0, 0, 2); run asker(0)
 #elif defined(SCENARIO_MERGE)
 /* Events merge, in a slot that is used again, too. */
 #define COALESCES
@@ -1329,6 +1338,65 @@ proctype mover(byte source)
 	/* What has been fired is posted, and no more than that. */
 	pending[source] - POSTS == posted[SLOT(1, 0)];
 #endif
+	at_work--
+}
+
+/*
+ * compch_source_count_ring(), with one try: what has been taken before is
+ * reported, and not more than has been taken by then.
+ */
+proctype asker(byte source)
+{
+	short before;
+	byte q, s, t, c, e, more, was;
+	bool ok;
+
+	atomic {
+		!locked[0] -> locked[0] = true;
+		was = taken[source]
+	}
+	t = posted[SLOT(0, slot_of[source])];
+#ifdef BROKEN_ASKS_EARLY
+	before = pending[source];
+	e = events[SLOT(0, slot_of[source])];
+#else
+	e = events[SLOT(0, slot_of[source])];
+	before = pending[source];
+#endif
+	if
+#ifdef BROKEN_ASKS_ONCE
+	:: true -> skip
+#else
+	:: before == POSTS + t -> skip
+	:: else ->
+		hold(source);
+		t = posted[SLOT(0, slot_of[source])];
+		e = events[SLOT(0, slot_of[source])];
+#endif
+	fi;
+	atomic {
+		e = (e < t -> t - e : 0);
+		assert(e >= was);
+		assert(e <= taken[source]);
+		t = 0;
+		e = 0;
+		was = 0;
+		before = 0
+	}
+	if
+	:: pending[source] < 0 ->
+		release(source, posted[SLOT(0, slot_of[source])]);
+		ring_post(0, source, more);
+#ifndef BROKEN_QUIET_QUERY
+		if
+		:: more > 0 -> wake(0)
+		:: else -> skip
+		fi;
+#endif
+		more = 0
+	:: else -> skip
+	fi;
+	unlock(0);
 	at_work--
 }
 

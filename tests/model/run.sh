@@ -60,6 +60,7 @@ good=(
 	"ring KILL"
 	"ring KILL_DETACH"
 	"ring LATE"
+	"ring QUERY"
 	"ring MERGE"
 )
 
@@ -103,6 +104,9 @@ bad=(
 	"ring MOVE BROKEN_FORGETS"
 	"ring MOVE_IN BROKEN_POSTS_BY_QUEUE"
 	"ring LATE BROKEN_LATE_EARLY"
+	"ring QUERY BROKEN_ASKS_ONCE"
+	"ring QUERY BROKEN_ASKS_EARLY"
+	"ring QUERY BROKEN_QUIET_QUERY"
 	"ring MERGE BROKEN_STALE_MERGES"
 )
 
