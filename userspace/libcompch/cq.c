@@ -286,7 +286,7 @@ static bool cq_device_is_gone(const struct compch_cq *c)
 	return compch_ioctl_channel_query(c->ctx, -1, &info) == EIO;
 }
 
-static void cq_tell(struct compch_cq *c, int32_t due)
+static void cq_tell(const struct compch_cq *c, int32_t due)
 {
 	uint64_t reported = c->settled + c->reported;
 
