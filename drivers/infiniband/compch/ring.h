@@ -388,7 +388,8 @@ struct compch_ring_counts {
 };
 
 /*
- * One that is just being posted may be there already, and counted as merged: see
+ * Counts the events of a slot.  One that is just being posted may be there, or be
+ * counted as merged, and not as posted yet: for counts that are of one moment see
  * compch_source_count_ring().
  */
 static inline void compch_ring_count(const struct compch_ring_own *own,
