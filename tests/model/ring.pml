@@ -191,7 +191,7 @@
 #define WAITERS		1
 #define WORK		4
 #define START		run firer(0, 1); run firer(0, 1); \
-			run program(0, 0, 2); run asker(0)
+			run program(0, 0, 2); run query(0)
 #elif defined(SCENARIO_MERGE)
 /* Events merge, in a slot that is used again, too. */
 #define COALESCES
@@ -1345,7 +1345,7 @@ proctype mover(byte source)
  * compch_source_count_ring(), with one try: what has been taken before is
  * reported, and not more than has been taken by then.
  */
-proctype asker(byte source)
+proctype query(byte source)
 {
 	short before;
 	byte q, s, t, c, e, more, was;
@@ -1356,7 +1356,7 @@ proctype asker(byte source)
 		was = taken[source]
 	}
 	t = posted[SLOT(0, slot_of[source])];
-#ifdef BROKEN_ASKS_EARLY
+#ifdef BROKEN_QUERY_EARLY
 	before = pending[source];
 	e = events[SLOT(0, slot_of[source])];
 #else
@@ -1364,7 +1364,7 @@ proctype asker(byte source)
 	before = pending[source];
 #endif
 	if
-#ifdef BROKEN_ASKS_ONCE
+#ifdef BROKEN_QUERY_ONCE
 	:: true -> skip
 #else
 	:: before == POSTS + t -> skip
