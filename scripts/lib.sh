@@ -168,7 +168,7 @@ prepare()
 # the output of an hour it is far from the end.
 sum()
 {
-	if [ -n "$sum_failures" ]; then
+	if [ "$sum_failed" != 0 ] && [ -n "$sum_failures" ]; then
 		printf '# === what failed\n'
 		printf '%s' "$sum_failures"
 	fi

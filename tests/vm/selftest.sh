@@ -202,5 +202,16 @@ check "what failed is said once, at the end" "$work/last" \
 its second\|#     1 is not 2\|# what does not build: exit status 3\|\
 # dead: exit status 1\|2 passed, 3 failed, 0 skipped\|exit status 1\|\$"
 
+looks_bad()
+{
+	echo "# a comment: exit status 1"
+	echo "1 passed, 0 failed, 0 skipped"
+}
+
+(step "the only one" looks_bad && sum) | tr '\n' '|' >"$work/last"
+check "nothing is said to have failed where nothing has" "$work/last" \
+	"^# === the only one\|# a comment: exit status 1\|\
+1 passed, 0 failed, 0 skipped\|1 passed, 0 failed, 0 skipped\|\$"
+
 printf '%d passed, %d failed, 0 skipped\n' "$passed" "$failed"
 [ "$failed" = 0 ]
